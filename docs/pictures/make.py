@@ -39,10 +39,10 @@ COLOURS |= {number + 60: colours for number, colours in COLOURS.items()}
 def write_project(folder):
     """Writes the files that the README shows."""
     readme = (ROOT / "README.md").read_text(encoding="utf8")
-    files = re.findall(r"```file (\S+)\n(.*?)```", readme, re.S)
+    files = re.findall(r"^(`{3,})file (\S+)\n(.*?)^\1$", readme, re.S | re.M)
     if not files:
         sys.exit("README.md shows no files")
-    for name, text in files:
+    for _, name, text in files:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf8")

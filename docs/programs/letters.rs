@@ -27,7 +27,7 @@ fn main() -> cuebook::Result<()> {
     let wire = rendered.wire(Some("openai"))?;
     println!("{} has {} messages", wire.body["model"], wire.body["messages"].as_array().map_or(0, Vec::len));
 
-    // What is wrong has a code, a place, and a way out.
+    // An error has a code, a place and a fix.
     if let Err(error) = book.render("answer", &Variables::new(), &Context::default()) {
         for finding in error.diagnostics() {
             println!("{finding}");

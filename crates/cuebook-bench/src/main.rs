@@ -1,7 +1,8 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Without an argument it makes the one table, with all peers, and writes it as `bench/table.json` and `bench/table.svg` below the
-//! target folder. An argument chooses a table with details, the scoreboard of the conformance suites, or the page of the book.
+//! target folder. An argument chooses a table with details, or the scoreboard of the conformance suites. `publish` measures, stores the
+//! results in the repository and writes the page of the book; `page` writes the page from the stored results.
 //!
 //! Machines are noisy, so contestants take turns, and each figure is the best of many rounds: noise only ever adds. What peers
 //! need is installed below the target folder. `CUEBOOK_BENCH_ROUNDS=2` rehearses everything in a minute or two.
@@ -15,6 +16,7 @@ mod measure;
 mod page;
 mod peers;
 mod place;
+mod publish;
 mod python;
 mod race;
 mod rows;
@@ -41,6 +43,7 @@ const TABLES: &[Named] = &[
     ("growth", growth::run),
     ("hooks", hooks::run),
     ("page", page::run),
+    ("publish", publish::run),
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),
     ("serve", serve::run),

@@ -1,21 +1,23 @@
 //! The page of the book on benchmarks: `cuebook-bench page` writes it from the figures in `results/`.
 //!
-//! `table.json` is the one table as a run wrote it; `details.json` has the other tables. A peer that is faster is listed with
-//! the reason from its note. A faster peer without a note is an error.
+//! `table.json` is the one table as a run wrote it; `NAME.txt` is what `cuebook-bench NAME` printed. `cuebook-bench publish` writes
+//! these files, and nothing else does. A peer that is faster is listed with the reason from its note. A faster peer without a note is an
+//! error.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use crate::place;
+use crate::publish::DETAILS;
 use crate::table::{Unit, digits};
 
 const PAGE: &str = "docs/src/reference/benchmarks.md";
-const TABLE: &str = include_str!("../results/table.json");
-const DETAILS: &str = include_str!("../results/details.json");
+const RESULTS: &str = "crates/cuebook-bench/results";
 const INTRODUCTION: &str = include_str!("page/introduction.md");
 /// A cell for something that a peer does not do.
 const NOTHING: &str = "–";
@@ -56,41 +58,44 @@ struct Floor {
     value: Option<f64>,
 }
 
-#[derive(Deserialize)]
-struct Detail {
-    title: String,
-    text: String,
-    tables: Vec<Plain>,
+/// Where results are stored in the repository.
+pub fn stored() -> PathBuf {
+    place::workspace().join(RESULTS)
 }
 
-#[derive(Deserialize)]
-struct Plain {
-    head: Vec<String>,
-    rows: Vec<Vec<String>>,
+/// The page from the stored results.
+fn from_stored() -> Result<String, Box<dyn Error>> {
+    let read = |name: &str| fs::read_to_string(stored().join(name));
+    let table = read("table.json").map_err(|error| format!("{RESULTS}/table.json: {error}"))?;
+    let mut details = Vec::new();
+    for (name, title) in DETAILS {
+        details.extend(read(&format!("{name}.txt")).ok().map(|text| (name, title, text)));
+    }
+    page(&table, &details)
 }
 
 /// Writes the page.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let path = place::workspace().join(PAGE);
-    fs::write(&path, page(TABLE, DETAILS)?).map_err(|error| format!("{PAGE}: {error}"))?;
+    fs::write(&path, from_stored()?).map_err(|error| format!("{PAGE}: {error}"))?;
     println!("wrote {PAGE}");
     Ok(())
 }
 
-fn page(table: &str, details: &str) -> Result<String, Box<dyn Error>> {
+fn page(table: &str, details: &[(&str, &str, String)]) -> Result<String, Box<dyn Error>> {
     let stored: Stored = serde_json::from_str(table)?;
-    let details: Vec<Detail> = serde_json::from_str(details)?;
     let mut text = INTRODUCTION.to_owned();
     one_table(&mut text, &stored)?;
     about(&mut text, &stored)?;
     faster_peers(&mut text, &stored)?;
     measured(&mut text, &stored)?;
-    for detail in &details {
-        write!(text, "\n## {}\n\n{}\n", detail.title, detail.text)?;
-        for plain in &detail.tables {
-            writeln!(text)?;
-            table_of(&mut text, &plain.head, &plain.rows)?;
-        }
+    for (name, title, printed) in details {
+        let (about, printed) = printed.split_once("\n\n").unwrap_or(("", printed));
+        write!(
+            text,
+            "\n## {title}\n\n`cuebook-bench {name}` ({about}):\n\n```text\n{}\n```\n",
+            printed.trim_end()
+        )?;
     }
     Ok(text)
 }
@@ -201,24 +206,41 @@ mod tests {
             run().unwrap();
         }
         let written = fs::read_to_string(place::workspace().join(PAGE)).unwrap();
-        let expected = page(TABLE, DETAILS).unwrap();
+        let expected = from_stored().unwrap();
         assert!(written == expected, "{PAGE} is stale: run `cargo run -p cuebook-bench page`");
     }
 
     #[test]
     fn a_faster_peer_is_listed_with_its_reason() {
-        let text = page(&table(90.0, "a bare engine"), "[]").unwrap();
+        let text = page(&table(90.0, "a bare engine"), &[]).unwrap();
         let line =
             "- **row**: peer needs 90.0 ns, Cuebook 100 ns (1.11 times as much). Reason: a bare engine.\n";
         assert!(text.contains(line), "{text}");
-        let slower = page(&table(110.0, "a bare engine"), "[]").unwrap();
+        let slower = page(&table(110.0, "a bare engine"), &[]).unwrap();
         assert!(!slower.contains("- **row**: peer needs"), "{slower}");
     }
 
     #[test]
     fn a_faster_peer_without_a_reason_is_an_error() {
-        let error = page(&table(90.0, ""), "[]").unwrap_err().to_string();
+        let error = page(&table(90.0, ""), &[]).unwrap_err().to_string();
         assert_eq!(error, "row: peer is faster, and its note gives no reason");
+    }
+
+    #[test]
+    fn a_detailed_table_is_shown_as_it_was_printed() {
+        let printed = "commit: abc of 2026-01-02; rounds: 800\n\nhooks: a render\n  warm  1 ns\n".to_owned();
+        let text = page(&table(110.0, ""), &[("hooks", "Hooks", printed)]).unwrap();
+        let wanted = "\n## Hooks\n\n`cuebook-bench hooks` (commit: abc of 2026-01-02; rounds: 800):\n\n```text\nhooks: a render\n  warm  1 ns\n```\n";
+        assert!(text.ends_with(wanted), "{text}");
+    }
+
+    #[test]
+    fn the_page_claims_no_lead() {
+        let text = from_stored().unwrap().to_lowercase();
+        let words: Vec<&str> = text.split(|letter: char| !letter.is_alphanumeric()).collect();
+        for claim in ["ahead", "beats", "fastest", "met"] {
+            assert!(!words.contains(&claim), "the page says `{claim}`");
+        }
     }
 
     fn table(theirs: f64, note: &str) -> String {

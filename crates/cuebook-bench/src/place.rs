@@ -11,13 +11,13 @@ use crate::command::{Result, run};
 fn built() -> Result<PathBuf> {
     let here = env::current_exe().map_err(|error| error.to_string())?;
     let mut above = here.ancestors().skip(1).skip_while(|folder| folder.ends_with("deps"));
-    Ok(above.next().ok_or("the benchmark does not lie in a build folder")?.to_owned())
+    Ok(above.next().ok_or("the benchmark is not in a build folder")?.to_owned())
 }
 
 /// The build folder.
 pub fn target() -> Result<PathBuf> {
     let target = built()?.parent().map(Path::to_owned);
-    target.ok_or_else(|| "the benchmark does not lie in a build folder".to_owned())
+    target.ok_or_else(|| "the benchmark is not in a build folder".to_owned())
 }
 
 /// The folder of what a peer needs.
@@ -54,7 +54,7 @@ pub fn cargo() -> Command {
 /// The folder of this program's profile below the build folder: `dist` for figures that count.
 pub fn profile_folder() -> Result<String> {
     let built = built()?;
-    let folder = built.file_name().ok_or("the benchmark does not lie in a build folder")?;
+    let folder = built.file_name().ok_or("the benchmark is not in a build folder")?;
     Ok(folder.to_string_lossy().into_owned())
 }
 

@@ -45,7 +45,8 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn about() -> Vec<(&'static str, String)> {
+/// Where the figures of a run come from.
+pub fn about() -> Vec<(&'static str, String)> {
     let profile = match place::profile_folder() {
         Ok(folder) if folder == "dist" => folder,
         Ok(folder) => format!("{folder} (only figures of dist count)"),
@@ -60,11 +61,24 @@ fn about() -> Vec<(&'static str, String)> {
     let name = processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let system = format!("{}, {processors} × {name}", std::env::consts::OS);
     vec![
+        ("commit", commit()),
         ("cuebook", env!("CARGO_PKG_VERSION").to_owned()),
         ("profile", profile),
         ("rounds", rounds),
         ("on", system),
     ]
+}
+
+/// The last commit and its date.
+fn commit() -> String {
+    let git = std::process::Command::new("git")
+        .args(["log", "-1", "--format=%h of %cs"])
+        .current_dir(place::workspace())
+        .output();
+    match git {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        _ => "unknown".to_owned(),
+    }
 }
 
 /// What the processor calls itself, if the system says so.

@@ -70,7 +70,7 @@ impl Place {
 /// A folder on the disk of the build folder: the usual one for such files may lie in memory.
 fn folder() -> Result<PathBuf, Box<dyn Error>> {
     let here = std::env::current_exe()?;
-    let target = here.ancestors().nth(2).ok_or("the benchmark does not lie in a build folder")?;
+    let target = here.ancestors().nth(2).ok_or("the benchmark is not in a build folder")?;
     let folder = target.join("tmp");
     std::fs::create_dir_all(&folder)?;
     Ok(folder)

@@ -35,10 +35,12 @@ pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, Tr
 #[derive(Debug, Parser)]
 #[command(name = "cuebook", version, disable_help_subcommand = true, max_term_width = 110)]
 #[command(after_help = "Examples:
-  cuebook render general_system --var agent_name=Rumi
-  cuebook init my-prompts
-  cuebook check
-  cuebook help CB101        explain an error code
+  cuebook init my-prompts                                create a project
+  cuebook render general_system --var agent_name=Rumi    print a built-in prompt
+  cuebook check                                          find mistakes in your prompts
+  cuebook help CB101                                     explain an error code
+
+Topics:
   cuebook help convert      convert a prompt to another dialect
   cuebook help diff         compare two versions of a prompt
   cuebook help directives   directives, their inputs and signatures
@@ -126,7 +128,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Makes the choice hold for everything that is printed.
+    /// Applies the choice to everything that is printed.
     pub fn apply(self) {
         let choice = match self {
             Colour::Auto => anstream::ColorChoice::Auto,
@@ -147,6 +149,9 @@ pub enum Command {
     /// List the library's prompts
     List(ListArgs),
     /// Show a prompt's definition
+    #[command(
+        after_help = "Examples:\n  cuebook show general_system\n  cuebook show ./prompts/greeting --json     for scripts"
+    )]
     Show(PromptArgs),
     /// Show where each part of a rendered prompt came from
     Explain(ExplainArgs),
@@ -163,20 +168,54 @@ pub enum Command {
     /// Render a prompt again when one of its files changes
     Watch(WatchArgs),
     /// List the candidates for a prompt's id
+    #[command(
+        after_help = "Examples:\n  cuebook candidates coding_system\n\nTo choose one: cuebook resolve PROMPT SOURCE"
+    )]
     Candidates(PromptArgs),
     /// Choose one of several candidates, and record it
     Resolve(ResolveArgs),
     /// Override a section's text without editing its file
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  cuebook overrides seed handbook      copy the author's text, to edit it
+  cuebook overrides show handbook      show your text, and what is stale
+  cuebook overrides delete handbook    return to the author's text
+
+More: cuebook help sections"
+    )]
     Overrides(OverridesCommand),
     /// Install, inspect, approve and remove packs
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  cuebook pack install ./coding_pro
+  cuebook pack list
+  cuebook pack approve coding_pro      review its code, and let it run
+  cuebook pack remove coding_pro"
+    )]
     Pack(PackCommand),
     /// Create and show your signing key
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  cuebook keys generate --owner Ada    create your key, once
+  cuebook keys list
+  cuebook keys export > ada.pem        the public half, for others
+
+More: cuebook help trust"
+    )]
     Keys(KeysCommand),
     /// Manage the keys that you trust
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  cuebook trust add ada.pem --owner Ada
+  cuebook trust list
+  cuebook trust remove 4b98
+
+More: cuebook help trust"
+    )]
     Trust(TrustCommand),
     /// Show the powers that the project requests, and grant them
     Allow(AllowArgs),
@@ -205,6 +244,7 @@ pub enum Command {
     /// Serve the project over the Model Context Protocol
     Mcp(McpArgs),
     /// Show which Python and which sandbox protections this machine has
+    #[command(after_help = "Examples:\n  cuebook doctor\n  cuebook doctor --json      for scripts")]
     Doctor,
     /// Create a project with a prompt, tests and a CI workflow
     Init(InitArgs),
@@ -254,6 +294,9 @@ pub struct Inputs {
     /// session_state as JSON; returns=call or returns=block for how a directive returns its outputs
     #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
+    /// The language of the templates, such as ja; short for --context language=LANG
+    #[arg(long, value_name = "LANG", help_heading = "Values")]
+    pub language: Option<String>,
     /// The user's message; it follows the messages of the prompt
     #[arg(long, value_name = "TEXT", help_heading = "Values")]
     pub message: Option<String>,
@@ -289,7 +332,7 @@ fn tokens(text: &str) -> std::result::Result<usize, String> {
   cuebook render general_system --var agent_name=Rumi
   cuebook render coding_system --agent agent.json --vars inputs.json
   cuebook render ./prompts/greeting --var 'tools:=[{\"name\": \"grep\"}]'
-  cuebook render general_system --var agent_name=Rumi --context language=ja
+  cuebook render general_system --var agent_name=Rumi --language ja
   cuebook render general_system --var agent_name=Rumi --as segments
   cuebook render support.prompty --vars inputs.json --as wire:openai
   cuebook render handbook --expand reference.style --session session.json
@@ -423,10 +466,17 @@ pub enum OverridesCommand {
   cuebook overrides seed handbook --tag friendly")]
     Seed(OverridesArgs),
     /// List the files with overrides
+    #[command(after_help = "Examples:\n  cuebook overrides list")]
     List,
     /// Show a prompt's overrides, and which of them are stale
+    #[command(
+        after_help = "Examples:\n  cuebook overrides show handbook\n  cuebook overrides show handbook --tag friendly"
+    )]
     Show(OverridesArgs),
     /// Delete the overrides of a prompt
+    #[command(
+        after_help = "Examples:\n  cuebook overrides delete handbook\n  cuebook overrides delete handbook --tag friendly"
+    )]
     Delete(OverridesArgs),
 }
 
@@ -435,7 +485,7 @@ pub enum OverridesCommand {
 pub struct OverridesArgs {
     /// An id, or a path to a file
     pub prompt: String,
-    /// The tag
+    /// The set of overrides, by its tag
     #[arg(long, value_name = "TAG", default_value = cuebook::overrides::DEFAULT_TAG)]
     pub tag: String,
 }
@@ -458,13 +508,18 @@ pub enum PackCommand {
         upgrade: bool,
     },
     /// List the installed packs
+    #[command(after_help = "Examples:\n  cuebook pack list")]
     List,
     /// Show a pack: its manifest, warnings, and whether its code is approved
+    #[command(after_help = "Examples:\n  cuebook pack show coding_pro")]
     Show {
         /// The pack's id
         pack: String,
     },
     /// Show the code of a pack and approve it
+    #[command(
+        after_help = "Examples:\n  cuebook pack approve coding_pro         shows the code, and asks\n  cuebook pack approve coding_pro --yes   does not ask"
+    )]
     Approve {
         /// The pack's id
         pack: String,
@@ -473,6 +528,7 @@ pub enum PackCommand {
         yes: bool,
     },
     /// Remove an installed pack
+    #[command(after_help = "Examples:\n  cuebook pack remove coding_pro")]
     Remove {
         /// The pack's id
         pack: String,

@@ -15,6 +15,7 @@ use cuebook::source::Source;
 use cuebook::{
     Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables,
 };
+use cuebook_lab::BookExt as _;
 use cuebook_run::policy::limits::Limits;
 use serde_json::Value as Json;
 
@@ -23,6 +24,10 @@ use crate::output::say;
 
 /// What `--vars` may be at most; variables are values, and a prompt is not a database.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// What to do next in a folder without prompts.
+pub const NO_PROMPTS: &str = "this folder has no prompts yet: create an example with cuebook init, write one into \
+                              prompts/NAME/template.md, or name another project with --root";
 
 /// Everything that a render gets from the command line.
 pub struct Given {
@@ -79,8 +84,9 @@ fn circumstances(inputs: &Inputs) -> Result<Context> {
     context.overrides_tag = inputs.tag.clone();
     context.message = inputs.message.clone();
     context.fit = inputs.fit;
-    for argument in &inputs.context {
-        set_context(&mut context, argument)?;
+    let language = inputs.language.iter().map(|language| format!("language={language}"));
+    for argument in inputs.context.iter().cloned().chain(language) {
+        set_context(&mut context, &argument)?;
     }
     Ok(context)
 }
@@ -100,7 +106,11 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
             prompt.clone()
         }
         (None, None) => {
-            return Err(bad_input("no prompt was given", "name one; `cuebook list` shows all of them"));
+            let hint = match book.targets(&[]) {
+                Ok(targets) if targets.is_empty() => NO_PROMPTS,
+                _ => "name one; `cuebook list` shows all of them",
+            };
+            return Err(bad_input("no prompt was given", hint));
         }
     };
     let mut values = match &inputs.vars_file {

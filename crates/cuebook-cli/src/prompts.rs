@@ -10,7 +10,7 @@ use cuebook_lab::Target;
 use serde_json::{Value as Json, json};
 
 use crate::args::Inputs;
-use crate::inputs::Shared;
+use crate::inputs::{NO_PROMPTS, Shared};
 
 /// The prompts that a command line names.
 pub enum Prompts {
@@ -39,8 +39,7 @@ impl Prompts {
         let targets = book.targets(named)?;
         if targets.is_empty() {
             let diagnostic = Diagnostic::new(Code::PromptNotFound, "this project has no prompts");
-            let hint = "name a prompt, name another folder with --root, or make a project with cuebook init";
-            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic.hint(hint)));
+            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic.hint(NO_PROMPTS)));
         }
         Ok(Prompts::Many(targets))
     }

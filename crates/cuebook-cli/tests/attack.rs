@@ -223,7 +223,7 @@ fn a_library_is_attacked_prompt_by_prompt() {
     let (code, stdout, stderr) = attack(&["good", "bare"]);
     assert_eq!(code, 0, "{stdout}");
     assert!(stdout.starts_with("good\nname "), "{stdout}");
-    assert_eq!(stderr, "2 prompts: none of them changed its structure\n");
+    assert_eq!(stderr, "2 prompts: no value changed the structure\n");
     // One that cannot be rendered fails, and the others are attacked all the same.
     project.write("prompts/broken/template.md", "{{ x");
     let (code, stdout, stderr) = attack(&[]);

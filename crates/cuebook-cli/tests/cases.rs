@@ -238,17 +238,17 @@ fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
         let file = std::fs::read_to_string(project.path().join("prompts/hi/tests.md")).unwrap();
         (output.status.code(), seen, file)
     };
-    let (code, seen, after) = ask("`one` is to expect?=n;`two` is to expect?=n");
+    let (code, seen, after) = ask("expected text of `one`?=n;expected text of `two`?=n");
     assert_eq!((code, after.as_str()), (Some(1), before.as_str()), "{seen}");
     // The difference stands before the question, with where the new text came from.
-    let question = seen.find("Is that what `one` is to expect?").unwrap();
+    let question = seen.find("Store this as the expected text of `one`?").unwrap();
     assert!(seen[..question].contains("+ Hi one!  <- prompts/hi/template.md:1"), "{seen}");
-    let (code, seen, after) = ask("`one` is to expect?=y;`two` is to expect?=");
+    let (code, seen, after) = ask("expected text of `one`?=y;expected text of `two`?=");
     let expected = before.replacen("old\n", "Hi one!\nRights reserved.\nBye.\n", 1);
     assert_eq!((code, after), (Some(1), expected), "{seen}");
     assert!(seen.contains("wrote 1 changed expected text"), "{seen}");
     assert!(seen.contains("2 cases: 1 updated, 1 failed"), "{seen}");
-    let (code, seen, after) = ask("`two` is to expect?=y");
+    let (code, seen, after) = ask("expected text of `two`?=y");
     assert!(code == Some(0) && !after.contains("old"), "{seen}{after}");
 }
 

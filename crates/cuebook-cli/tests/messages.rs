@@ -5,6 +5,9 @@
 
 mod support;
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use support::{Project, python_or_skip};
 
 /// Runs the command in a project: exit code, stdout, stderr.
@@ -273,7 +276,7 @@ fn a_prompt_larger_than_the_window_is_reported() {
     let project = Project::new();
     let words = "word ".repeat(10_000);
     project.write("prompts/a.prompty", format!("---\nmodel: gpt-4\n---\nuser:\n{words}\n"));
-    has(&surprise(&project, &["a"], "CB512"), &["tokens, and gpt-4 reads 8192"]);
+    has(&surprise(&project, &["a"], "CB512"), &["tokens, but gpt-4 reads at most 8192"]);
     // Another model reads more, and a value counts too.
     let (_, _, told) = cuebook(&project, &["render", "a", "--model", "gpt-4o"]);
     assert!(!told.contains("CB512"), "{told}");
@@ -372,6 +375,82 @@ fn root_names_the_project_and_project_is_another_name_for_it() {
 // A new project
 
 #[test]
+fn an_empty_folder_says_what_to_do_next() {
+    let project = Project::new();
+    for args in [&["render"][..], &["render", "hello"], &["run"], &["run", "hello"], &["attack"], &["tokens"]]
+    {
+        has(&refused(&project, args), &["no prompts yet", "cuebook init", "/template.md"]);
+    }
+    for args in [["check"], ["test"]] {
+        let (code, _, said) = cuebook(&project, &args);
+        assert_eq!(code, 0, "{said}");
+        has(&said, &["prompts"]);
+    }
+    has(&cuebook(&project, &["verify"]).2, &["no items"]);
+}
+
+#[test]
+fn a_language_is_one_option_and_every_language_uses_the_variables() {
+    let project = Project::new();
+    project.write(
+        "prompts/hi/prompt.py",
+        "VARIABLES = {\"optional\": [{\"name\": \"a\"}, {\"name\": \"b\"}, {\"name\": \"c\"}]}\n",
+    );
+    project.write("prompts/hi/template.md", "Hello {{ a }}{{ b }}\n");
+    project.write("prompts/hi/template.de.md", "Hallo {{ a }}\n");
+    let (code, text, said) = cuebook(&project, &["render", "hi", "--language", "de", "--var", "a=Ada"]);
+    assert_eq!((code, text.trim(), said.as_str()), (0, "Hallo Ada", ""));
+    let (_, found, said) = cuebook(&project, &["check", "hi", "--json"]);
+    assert_eq!(found.matches("unused variable").count(), 1, "{found}{said}");
+    has(&found, &["unused variable `c`"]);
+}
+
+#[test]
+fn list_suggests_the_nearest_type_and_tag() {
+    let project = Project::new();
+    let said = |args: &[&str]| cuebook(&project, args).2;
+    assert_eq!(said(&["list", "--type", "systm"]), "no matching prompt; did you mean `system`?\n");
+    has(&said(&["list", "--type", "xyzzy"]), &["`cuebook list` without a filter shows all of them"]);
+}
+
+#[test]
+fn mock_prints_the_command_that_uses_it() {
+    for (api, wanted) in [
+        ("openai-chat", "OPENAI_API_KEY=mock cuebook run PROMPT --provider openai"),
+        ("anthropic", "ANTHROPIC_API_KEY=mock cuebook run PROMPT --provider anthropic"),
+        ("gemini", "GEMINI_API_KEY=mock cuebook run PROMPT --provider gemini"),
+    ] {
+        let project = Project::new();
+        project.write("prompts/hi/template.md", "Say hi.\n");
+        let mut mock = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let mut child =
+            mock.args(["mock", "--api", api]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let command = lines.map(Result::unwrap).find(|line| line.contains("cuebook run PROMPT")).unwrap();
+        has(&command, &[wanted]);
+        let output = project
+            .command("sh", project.path())
+            .args([
+                "-c",
+                &command
+                    .replace("PROMPT", "hi")
+                    .replace("cuebook run", &format!("'{}' run", env!("CARGO_BIN_EXE_cuebook"))),
+            ])
+            .output()
+            .unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            said.trim(),
+            "Hello from the mock model.",
+            "{api}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
 fn every_command_that_init_prints_works() {
     let project = Project::new();
     let (code, _, told) = cuebook(&project, &["init", "my prompts"]);
@@ -394,4 +473,18 @@ fn every_command_that_init_prints_works() {
     assert!(output.status.success(), "{said}");
     has(&said, &["You are a friendly assistant. You are talking to Ada", "partials/tone.md", "no problems"]);
     assert!(!said.contains("warning"), "{said}");
+    // The workflow runs the same program.
+    let folder = project.path().join("my prompts");
+    let workflow = std::fs::read_to_string(folder.join(".github/workflows/prompts.yml")).unwrap();
+    let commands: Vec<&str> = workflow
+        .lines()
+        .filter_map(|line| line.split_once("- run: cuebook "))
+        .map(|(_, command)| command)
+        .collect();
+    assert!(commands.len() >= 2, "{workflow}");
+    for command in commands {
+        let mut run = project.command(env!("CARGO_BIN_EXE_cuebook"), &folder);
+        let output = run.args(command.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

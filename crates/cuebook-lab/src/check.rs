@@ -53,7 +53,7 @@ const PROMPT_RULES: &[PromptRule] = &[
 ];
 
 /// Rules that make sense only if every template is there: a missing one might use the variable or have the block.
-const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
+const WHOLE_PROMPT_RULES: &[PromptRule] = &[block::check];
 
 /// A rule that looks at the library as a whole.
 type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
@@ -313,14 +313,24 @@ impl Checker<'_> {
     /// Checks one prompt in every language that it has a template for.
     fn prompt(&mut self, found: &Found) {
         self.report.prompts += 1;
+        // A variable is unused only if it is unused in every language.
+        let mut unused: Option<Vec<Diagnostic>> = None;
         for language in languages(found) {
             match self.prepare(found, &language, Mode::Lenient) {
                 Ok(prepared) => {
+                    let here = unused::check(&prepared, &[]);
+                    let is_here =
+                        |finding: &Diagnostic| here.iter().any(|other| other.message == finding.message);
+                    unused = Some(match unused.take() {
+                        Some(before) => before.into_iter().filter(is_here).collect(),
+                        None => here,
+                    });
                     self.apply(PROMPT_RULES, &prepared);
                     self.apply(WHOLE_PROMPT_RULES, &prepared);
                     self.permissions(&prepared);
                 }
                 Err(error) => {
+                    unused = Some(Vec::new());
                     if error.code() == Code::MissingInclude
                         && let Ok(prepared) = self.prepare(found, &language, Mode::DespiteMissing)
                     {
@@ -334,6 +344,7 @@ impl Checker<'_> {
                 }
             }
         }
+        self.report.findings.extend(unused.unwrap_or_default());
     }
 
     /// Prepares a prompt and notes what is odd about its files.

@@ -165,7 +165,7 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
         let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
         let others: Vec<&str> =
             others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
-        let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
+        let hint = format!("convert it to another dialect: --to {}", others.join(", --to "));
         let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
         return Err(Error::new(ErrorKind::Usage, diagnostic));
     }

@@ -148,7 +148,7 @@ fn speaks_mcp(call: &Call<'_>, values: &Values<'_>) -> Result<bool> {
 fn mcp_client<'c>(call: &Call<'c>, values: &Values<'_>) -> Result<mcp::Client<'c>> {
     let Some(tool) = values.config.get("tool").and_then(Json::as_str).filter(|tool| !tool.is_empty()) else {
         let hint = "give `config` the name of a tool of the server, as in tool: search";
-        return Err(bad_runtime(call.chain.first(), "nothing says which tool to call".to_owned(), hint));
+        return Err(bad_runtime(call.chain.first(), "`tool` is missing".to_owned(), hint));
     };
     Ok(mcp::Client::new(tool.to_owned(), call.parameters.clone(), call.settings.output, call.watch))
 }

@@ -24,7 +24,9 @@ fn shorten(object: &mut Json) {
     let is_limit = object["code"] == Code::LimitReached.as_str();
     let Some(hint) = object.get_mut("hint") else { return };
     if is_limit {
-        *hint = "resume_thread of rye/agent/threads/orchestrator goes on with other `limit_overrides`".into();
+        *hint =
+            "to continue with other `limit_overrides`, call resume_thread of rye/agent/threads/orchestrator"
+                .into();
         return;
     }
     let Json::String(text) = &*hint else { return };

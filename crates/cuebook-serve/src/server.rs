@@ -407,7 +407,7 @@ impl ServerHandler for Server {
         if let Some(state) = &request.request_state {
             let Some((call, answer)) = self.0.waiting.take(state) else {
                 let hint = "repeat the call without `requestState`";
-                return Err(invalid("this question was answered already, or is too old", hint));
+                return Err(invalid("this question is already answered, or has expired", hint));
             };
             let Some(form) = questions::response(request.input_responses.as_ref()) else {
                 return Ok(tools::answer(answer).into());

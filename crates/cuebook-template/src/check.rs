@@ -173,7 +173,7 @@ impl Check<'_> {
     fn repeated(&mut self, given: &Arguments, call: &Expr) {
         for (at, (name, _)) in given.named.iter().enumerate() {
             if given.named[..at].iter().any(|(known, _)| known == name) {
-                let message = format!("the argument `{name}` is there twice");
+                let message = format!("the argument `{name}` is given twice");
                 self.errors.push(Error::new(ErrorKind::Syntax, message).at(call.range));
             }
         }

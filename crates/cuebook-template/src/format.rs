@@ -84,7 +84,7 @@ impl<'r> Names<'_, 'r> {
                 (!value.value.is_undefined()).then_some(value)
             }
         };
-        found.ok_or_else(|| invalid(format!("a format asks for `{name}`, which was not given")))
+        found.ok_or_else(|| invalid(format!("argument `{name}` of a format is missing")))
     }
 }
 
@@ -182,7 +182,7 @@ impl<'r> Fields<'_, 'r> {
             Some('s') => Val::text(to_str(self.render, &value)?, origin),
             Some('r') => Val::text(to_repr(self.render, &value)?, origin),
             Some('a') => Val::text(to_ascii(self.render, &value)?, origin),
-            Some(other) => return Err(invalid(format!("a format has no conversion `{other}`"))),
+            Some(other) => return Err(invalid(format!("unknown conversion `{other}` in a format"))),
         };
         let spec = if spec.contains(['{', '}']) {
             let mut inner = Builder::new();
@@ -208,9 +208,7 @@ impl<'r> Fields<'_, 'r> {
         let mut value = match index {
             Some(index) => {
                 let found = self.positional.get(index).cloned();
-                found.ok_or_else(|| {
-                    invalid(format!("a format asks for argument {index}, which was not given"))
-                })?
+                found.ok_or_else(|| invalid(format!("argument {index} of a format is missing")))?
             }
             None => self.names.get(self.render, first)?,
         };
@@ -321,7 +319,7 @@ pub(crate) fn percent_with<'r>(
     if let Value::Tuple(values) = &operands.value
         && run.taken < values.len()
     {
-        return Err(invalid("a format was given more arguments than it asks for"));
+        return Err(invalid("a format has too many arguments"));
     }
     Ok(Val::text(out.finish().safe(text.safe), origin))
 }
@@ -346,7 +344,7 @@ impl<'r> Percent<'_, 'r> {
             Value::Tuple(values) => values.get(self.taken - 1).cloned(),
             _ => (self.taken == 1).then(|| self.operands.clone()),
         };
-        found.ok_or_else(|| invalid("a format asks for more arguments than were given"))
+        found.ok_or_else(|| invalid("a format has too few arguments"))
     }
 
     /// A width or precision: digits, or `*` for the next argument.
@@ -445,7 +443,7 @@ impl<'r> Percent<'_, 'r> {
                 let negative = number.is_sign_negative() && !number.is_nan();
                 return Ok(spec.pad_number(negative, "", &float_digits(number, &spec)?));
             }
-            other => return Err(invalid(format!("a format has no letter `{other}`"))),
+            other => return Err(invalid(format!("unknown letter `{other}` in a format"))),
         };
         let numeric = value.value.as_number().is_some();
         let text =

@@ -87,7 +87,7 @@ fn immutable(value: &Value<'_>, name: &str) -> Error {
     );
     let help = match name {
         "append" | "extend" | "insert" => {
-            "make a new list, as in `{% set items = items + [more] %}`, in a namespace inside of loops"
+            "make a new list, as in `{% set items = items + [more] %}`, inside loops in a namespace"
         }
         "sort" => "use the filter `sort`",
         "reverse" => "use the filter `reverse`",

@@ -223,7 +223,7 @@ fn floats(operator: Binary, a: f64, b: f64) -> Result<f64> {
         Binary::Remainder => floor_divide(a, b).1,
         Binary::Power if a == 0.0 && b < 0.0 => return Err(by_zero()),
         Binary::Power if a < 0.0 && b.fract() != 0.0 => {
-            return Err(type_error("the power of a negative number with a fraction is no real number"));
+            return Err(type_error("the power of a negative number with a fraction is not a real number"));
         }
         Binary::Power => {
             let power = a.powf(b);
@@ -384,6 +384,6 @@ pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) 
             Ok(Some(a.len().cmp(&b.len())))
         }
         _ if render.is_portable() => Ok(None),
-        (a, b) => Err(type_error(format!("{} and {} have no order", type_name(a), type_name(b)))),
+        (a, b) => Err(type_error(format!("{} and {} cannot be compared", type_name(a), type_name(b)))),
     }
 }

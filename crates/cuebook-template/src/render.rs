@@ -170,7 +170,7 @@ impl<'r> Render<'r> {
     #[cold]
     fn no_stack(&self) -> Error {
         Error::limit(Exceeded::Depth, "expressions, blocks and macros nest too deeply")
-            .help("look for a macro that calls itself without end, or for parentheses inside of parentheses")
+            .help("look for a macro that calls itself without end, or for parentheses inside parentheses")
     }
 
     /// Pays for items that are looked at or made.

@@ -407,6 +407,11 @@ impl Library {
                 format!("a file or folder has this name: name it as a path, `./{raw}`")
             }
             Some(hint) => hint,
+            None if self.has_no_prompts()? => {
+                format!(
+                    "this folder has no prompts yet: write prompts/{normalized}/template.md, or create an example with cuebook init"
+                )
+            }
             None => "list the prompts: cuebook list".to_owned(),
         };
         let searched = self.searched()?;
@@ -414,6 +419,16 @@ impl Library {
         let diagnostic = Diagnostic::new(Code::PromptNotFound, message).hint(hint);
         let error = Error::new(ErrorKind::PromptNotFound, diagnostic);
         Ok(error.with("prompt_id", raw).with("nearest", similar).with("searched", searched))
+    }
+
+    /// Whether only the built-in prompts exist.
+    fn has_no_prompts(&self) -> Result<bool> {
+        for root in self.roots()?.iter().filter(|root| root.kind != RootKind::Builtin) {
+            if !root.ids()?.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The places that prompts are looked for in, for people.

@@ -18,7 +18,7 @@ mod pieces;
 mod table;
 
 use std::fmt;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
@@ -53,6 +53,22 @@ impl Vocabulary {
 
     /// The vocabulary in memory. The first call of a process unpacks it, in less than a tenth of a second.
     fn load(self) -> &'static Loaded {
+        let (packed, pattern): (&[u8], &str) = match self {
+            Vocabulary::O200k => (include_bytes!("tokens/data/o200k_base.zlib"), pieces::O200K),
+            Vocabulary::Cl100k => (include_bytes!("tokens/data/cl100k_base.zlib"), pieces::CL100K),
+        };
+        let load = || Loaded { table: Table::unpack(packed), pattern: pieces::compile(pattern) };
+        self.kept().get_or_init(load)
+    }
+
+    /// Whether this process has unpacked the vocabulary. Only a count does that, and a render never counts.
+    pub fn is_loaded(self) -> bool {
+        self.kept().get().is_some()
+    }
+
+    fn kept(self) -> &'static OnceLock<Loaded> {
+        static O200K: OnceLock<Loaded> = OnceLock::new();
+        static CL100K: OnceLock<Loaded> = OnceLock::new();
         match self {
             Vocabulary::O200k => &O200K,
             Vocabulary::Cl100k => &CL100K,
@@ -65,16 +81,6 @@ struct Loaded {
     table: Table,
     pattern: Regex,
 }
-
-static O200K: LazyLock<Loaded> = LazyLock::new(|| Loaded {
-    table: Table::unpack(include_bytes!("tokens/data/o200k_base.zlib")),
-    pattern: pieces::compile(pieces::O200K),
-});
-
-static CL100K: LazyLock<Loaded> = LazyLock::new(|| Loaded {
-    table: Table::unpack(include_bytes!("tokens/data/cl100k_base.zlib")),
-    pattern: pieces::compile(pieces::CL100K),
-});
 
 impl Loaded {
     /// Visits the tokens of a text in order.

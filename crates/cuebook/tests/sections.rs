@@ -363,7 +363,7 @@ tools:
     assert_eq!(
         found,
         [
-            "3:3 CB325 an input of a tree of sections cannot have the kind `image`",
+            "3:3 CB325 an input of a section tree cannot have the kind `image`",
             "4:3 CB325 an input cannot have the reserved name `session`",
             "5:11 CB325 `headings` must be `plain` or `numbered`",
             "6:1 CB315 unknown key `nme` in the front matter",

@@ -40,7 +40,7 @@ pub enum To {
     Template,
     /// A .prompty file.
     Prompty,
-    /// A tree of sections, in a .sections.md file.
+    /// A section tree, in a .sections.md file.
     Sections,
     /// A directive.
     Directive,

@@ -80,6 +80,27 @@ mod tests {
     }
 
     #[test]
+    fn the_help_of_every_command_has_examples() {
+        fn check(command: &Command, name: &str) {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(after.contains("Examples:\n  "), "`{name} --help` has no examples");
+            // Clap wraps long lines; a line that is broken here would be broken twice.
+            for line in after.lines().filter(|line| !line.starts_with("  ")) {
+                assert!(
+                    line.is_empty()
+                        || !line.ends_with(|end: char| end.is_alphanumeric() || end == ',')
+                        || line.contains(": cuebook "),
+                    "`{name} --help` breaks a line: {line}"
+                );
+            }
+            for inner in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+                check(inner, &format!("{name} {}", inner.get_name()));
+            }
+        }
+        check(&Cli::command(), "cuebook");
+    }
+
+    #[test]
     fn a_command_takes_one_line_of_80_columns() {
         for line in anstream::adapter::strip_str(&listed(&Cli::command())).to_string().lines() {
             assert!(line.chars().count() <= 80, "{line}");

@@ -9,11 +9,14 @@ use cuebook_mock::Api;
 /// `mock`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook mock > ~/.ai/config/providers/mock.yaml &      then: MOCK_KEY=any cuebook run greeting
-  cuebook mock --script replies.json --at localhost:8080
+  cuebook mock --at localhost:8080      then, in another terminal:
+  OPENAI_BASE_URL=http://localhost:8080 OPENAI_API_KEY=mock cuebook run greeting --provider openai
 
-A script is JSON: [{\"text\": \"Hello.\", \"usage\": {\"input\": 10, \"output\": 3}}]. Each reply answers one request. Without
-a script, every request gets a greeting.")]
+  cuebook mock --script replies.json --at localhost:8080
+  cuebook mock > ~/.ai/config/providers/mock.yaml &      a provider file; set MOCK_KEY to any value to use it
+
+A script is JSON: [{\"text\": \"Hello.\", \"usage\": {\"input\": 10, \"output\": 3}}]. Each reply answers one request. \
+  Without a script, every request gets a greeting.")]
 pub struct MockArgs {
     /// The interface in the printed provider file; the server itself supports all of them
     #[arg(long, value_name = "API", default_value = "openai-chat", value_parser = api())]

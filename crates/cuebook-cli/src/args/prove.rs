@@ -12,8 +12,8 @@ use super::Inputs;
   cuebook attack greeting --var 'tools:=[{\"name\": \"grep\"}]'   an example value
   cuebook attack greeting --hooks --json
 
-Cuebook tries role markers, nonces, template syntax, headings, tags, invisible characters and long texts in each input,
-alone and mixed, then in all inputs at once. Exit code 1 if anything changed. More: cuebook help testing")]
+Cuebook tries role markers, nonces, template syntax, headings, tags, invisible characters and long texts in each input, \
+  alone and mixed, then in all inputs at once. Exit code 1 if anything changed. More: cuebook help testing")]
 pub struct AttackArgs {
     /// Prompts or folders [default: the prompt of --agent, or the whole library]
     #[arg(value_name = "PROMPT|PATH")]
@@ -35,8 +35,8 @@ pub struct AttackArgs {
   cuebook test greeting --update     review changes, and store them
   cuebook test --json | jq '.files[].cases[] | select(.passed | not)'
 
-Cases are Markdown: tests.md in a prompt's folder, or NAME.tests.md beside a prompt that is one file. Exit code 1 if a
-case fails. More: cuebook help testing")]
+Cases are Markdown: tests.md in a prompt's folder, or NAME.tests.md beside a prompt that is one file. Exit code 1 \
+  if a case fails. More: cuebook help testing")]
 pub struct TestArgs {
     /// Prompts, folders or files of cases [default: the whole library]
     #[arg(value_name = "PROMPT|PATH")]
@@ -59,8 +59,8 @@ pub struct TestArgs {
   cuebook watch support.prompty --var question=Why --diff
   cuebook watch greeting --var name=Ada --json      one document per line
 
-Cuebook watches every file that the render uses: the prompt, its includes and parents, packs, overrides, defaults,
-cuebook.toml, and the files named here. After an error it keeps watching. Ctrl-C stops it.")]
+Cuebook watches every file that the render uses: the prompt, its includes and parents, packs, overrides, \
+  defaults, cuebook.toml, and the files named here. After an error it keeps watching. Ctrl-C stops it.")]
 pub struct WatchArgs {
     /// An id, or a path to a file or folder; optional with --agent
     pub prompt: Option<String>,

@@ -45,7 +45,7 @@ impl StoreOptions {
         Ok(std::path::absolute(&project).unwrap_or(project))
     }
 
-    /// The settings of an engine that asks no one.
+    /// The settings of an engine that asks no questions.
     pub fn settings(&self) -> Settings {
         Settings {
             store: self.store.clone(),
@@ -231,8 +231,8 @@ pub struct ThreadArgs {
   cuebook thread resume run_pipeline-1739820456123 --model high --async
   cuebook thread resume assistant-1739820456123 --allow-again
 
-Before a prompt's thread gets its permissions again, Cuebook asks you. Without a terminal, pass --allow-again. A
-directive's thread does not ask.")]
+Before a prompt's thread gets its permissions again, Cuebook asks you. Without a terminal, pass --allow-again. \
+  A directive's thread does not ask.")]
 pub struct ThreadResumeArgs {
     /// The thread's name
     #[arg(value_name = "THREAD")]

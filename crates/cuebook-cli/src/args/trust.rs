@@ -106,6 +106,7 @@ pub enum KeysCommand {
         replace: bool,
     },
     /// Show your signing key; the private half is never shown
+    #[command(after_help = "Examples:\n  cuebook keys list")]
     List,
     /// Print the public half of your key, so that others can trust it
     #[command(after_help = "Examples:
@@ -119,7 +120,7 @@ pub enum TrustCommand {
     /// Trust a key
     #[command(after_help = "Examples:
   cuebook trust add ada.pem --owner Ada
-  cuebook trust add bob.pem --owner Bob --space project    for everybody who trusts your key, in this project")]
+  cuebook trust add bob.pem --owner Bob --space project    for people who trust your key, in this project")]
     Add {
         /// A file with a public key in PEM, or - for stdin
         key: PathBuf,
@@ -131,6 +132,7 @@ pub enum TrustCommand {
         space: OwnSpace,
     },
     /// List the keys of all trust stores, and which of them are in effect
+    #[command(after_help = "Examples:\n  cuebook trust list")]
     List,
     /// Stop trusting a key
     #[command(after_help = "Examples:

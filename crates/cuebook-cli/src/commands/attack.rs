@@ -83,7 +83,7 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
         false => {
             let noun = if members.len() == 1 { "prompt" } else { "prompts" };
             say(match failed {
-                0 => format!("{} {noun}: none of them changed its structure", members.len()),
+                0 => format!("{} {noun}: no value changed the structure", members.len()),
                 _ => format!("{} {noun}: {failed} failed", members.len()),
             });
         }

@@ -1,10 +1,11 @@
 //! `cuebook list`
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::error::printable;
+use cuebook::error::{did_you_mean, nearest, printable};
 
 use crate::args::{ListArgs, Options};
 use crate::output::{Outcome, print_json, say};
@@ -21,7 +22,15 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if prompts.is_empty() {
-        say("no matching prompt; `cuebook list` without a filter shows all of them");
+        let all = book.list_prompts(None, None)?;
+        let types: BTreeSet<&str> = all.iter().filter_map(|prompt| prompt.kind.as_deref()).collect();
+        let tags: BTreeSet<&str> =
+            all.iter().flat_map(|prompt| prompt.tags.iter().map(String::as_str)).collect();
+        let near = args.kind.as_deref().map(|kind| nearest(kind, types));
+        let near = near.filter(|near| !near.is_empty()).or(args.tag.as_deref().map(|tag| nearest(tag, tags)));
+        let hint = near.and_then(|near| did_you_mean(&near));
+        let hint = hint.unwrap_or_else(|| "`cuebook list` without a filter shows all of them".to_owned());
+        say(format_args!("no matching prompt; {}", printable(&hint)));
         return Ok(ExitCode::SUCCESS);
     }
     let bold = Style::new().bold();

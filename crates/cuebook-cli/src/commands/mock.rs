@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_mock::{Mock, Reply, Script};
+use cuebook_mock::{Api, Mock, Reply, Script};
 use serde_json::json;
 
 use crate::args::{MockArgs, Options};
 use crate::inputs::read_text;
-use crate::output::{Outcome, print_line, print_text};
+use crate::output::{Outcome, print_line, print_text, say};
 
 pub fn run(args: &MockArgs, options: &Options) -> Outcome {
     let script = match &args.script {
@@ -28,9 +28,24 @@ pub fn run(args: &MockArgs, options: &Options) -> Outcome {
     } else {
         print_text("# Save this as ~/.ai/config/providers/mock.yaml, and set MOCK_KEY to any value.\n")?;
         print_text(&provider)?;
+        let (name, address, key) = variables(args.api);
+        say(format_args!(
+            "listening at {0}; Ctrl-C stops. To use it, in another terminal:\n  \
+             {address}={0} {key}=mock cuebook run PROMPT --provider {name}",
+            mock.url()
+        ));
     }
     loop {
         std::thread::park();
+    }
+}
+
+/// The built-in provider that speaks an interface, and the environment variables of its address and its key.
+fn variables(api: Api) -> (&'static str, &'static str, &'static str) {
+    match api {
+        Api::OpenAiChat | Api::OpenAiResponses => ("openai", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+        Api::Anthropic => ("anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+        Api::Gemini => ("gemini", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"),
     }
 }
 

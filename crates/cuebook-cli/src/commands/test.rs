@@ -160,7 +160,7 @@ fn written(accepted: &[&Outcome]) -> String {
 }
 
 fn question(outcome: &Outcome) -> String {
-    format!("Is that what `{}` is to expect?", printable(&outcome.case))
+    format!("Store this as the expected text of `{}`?", printable(&outcome.case))
 }
 
 /// Tells what became of a case; `is_update` says that what it expects may be written down next.
@@ -187,7 +187,7 @@ fn tell(outcome: &Outcome, is_update: bool) -> io::Result<()> {
     {
         print_diff(&snapshot.diff, &mut out)?;
         if !is_update {
-            writeln!(out, "          {QUIET}cuebook test --update writes it down{QUIET:#}")?;
+            writeln!(out, "          {QUIET}cuebook test --update stores it{QUIET:#}")?;
         }
     }
     Ok(())

@@ -116,7 +116,8 @@ fn rows(counted: &[(Result<Told>, &Member)], prices: &Prices, out: &mut impl Wri
     }
     let sum = Cost::sum(&costs).filter(|_| costs.len() == counted.len());
     let sum = sum.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
-    writeln!(out, "{bold}{:>8}  {sum:>14}  {} prompts{bold:#}", count(total, is_exact), counted.len())?;
+    let noun = if counted.len() == 1 { "prompt" } else { "prompts" };
+    writeln!(out, "{bold}{:>8}  {sum:>14}  {} {noun}{bold:#}", count(total, is_exact), counted.len())?;
     for (told, member) in counted {
         if let Err(error) = told {
             write!(out, "\n{}", prompts::failed(&member.target, error))?;
@@ -218,7 +219,7 @@ fn counts(ledger: &Ledger, out: &mut impl Write) -> io::Result<()> {
     let output = (ledger.output > 0).then(|| (ledger.output, "its schema".to_owned()));
     table("answer", output.into_iter(), out)?;
     table("sections", ledger.sections.iter().map(|section| (section.tokens, section.path.clone())), out)?;
-    table("who", ledger.contributors.iter().map(|entry| (entry.tokens, entry.contributor.label())), out)
+    table("sources", ledger.contributors.iter().map(|entry| (entry.tokens, entry.contributor.label())), out)
 }
 
 fn table(title: &str, rows: impl Iterator<Item = (usize, String)>, out: &mut impl Write) -> io::Result<()> {

@@ -169,7 +169,10 @@ fn all(spaces: &Spaces, trust: &Trust, programs: &[(String, bool)], options: &Op
             };
             say(format_args!("interpreter `{}` of the project: {state}", printable(path)));
         }
-        say(format_args!("{good} of {total} items: signature valid, signer trusted"));
+        match total {
+            0 => say("no items: the project and your user space have none to verify"),
+            _ => say(format_args!("{good} of {total} items: signature valid, signer trusted")),
+        }
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

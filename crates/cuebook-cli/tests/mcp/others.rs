@@ -83,7 +83,7 @@ fn a_wrong_name_a_wrong_program_and_a_missing_key_have_clear_errors() {
         ("near", "CB708", "the server has no tool `rye_serch`", "did you mean `rye_search`"),
         ("silent", "CB708", "the MCP server ended before it answered: not a server", "must start a server"),
         ("deaf", "CB707", "took longer than 0.3 seconds", "timeout"),
-        ("nameless", "CB705", "nothing says which tool to call", "tool: search"),
+        ("nameless", "CB705", "`tool` is missing", "tool: search"),
         ("strange", "CB705", "`protocol` is \"acp\"", "write mcp"),
     ] {
         let (output, answer) = execute(&project, tool, &[], &[]);

@@ -22,14 +22,14 @@
 //! another port, and if a page has no file of a provider, one is written: `home/.ai/config/providers/local.yaml`.
 //!
 //! The chapters of a guide are pages that go on where the one before them ended: [`Stage`] is where they play. There `$ cd` holds
-//! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook mock --script FILE …` has
-//! the model say what the file says.
+//! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook mock …` has
+//! the model say what the file of `--script` says, or a greeting.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use cuebook_mock::{Mock, Script};
+use cuebook_mock::{Mock, Reply, Script};
 use serde_json::Value as Json;
 
 use super::Project;
@@ -228,13 +228,18 @@ fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
             rewritten.push_str(&wanted);
             continue;
         }
-        if let Some(words) = command.strip_prefix("cuebook mock --script ") {
-            let file = words.split_whitespace().next().expect("a file with replies");
-            let replies = std::fs::read(folder.join(file)).expect("a file with replies");
-            let replies = serde_json::from_slice(&replies).expect("replies are JSON");
+        if let Some(words) = command.strip_prefix("cuebook mock ") {
+            let file = words.strip_prefix("--script ").and_then(|words| words.split_whitespace().next());
+            let script = match file {
+                Some(file) => {
+                    let replies = std::fs::read(folder.join(file)).expect("a file with replies");
+                    let replies = serde_json::from_slice(&replies).expect("replies are JSON");
+                    Script::from_json(&replies).expect("replies that can be made")
+                }
+                None => Script::new().reply(Reply::text("Hello from the mock model.").usage(10, 6)).forever(),
+            };
             listen(&mut stage.project);
-            let model = stage.project.model.as_ref().expect("a model");
-            model.play(Script::from_json(&replies).expect("replies that can be made"));
+            stage.project.model.as_ref().expect("a model").play(script);
             assert!(wanted.trim().is_empty(), "the model of a page runs in the background");
             rewritten.push_str(&wanted);
             continue;
@@ -251,6 +256,10 @@ fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
 
 fn outcome(stage: &Stage, command: &str, folder: &Path) -> String {
     let project = &stage.project;
+    let command = match &project.model {
+        Some(model) => &command.replace(SERVER, model.url().trim_start_matches("http://")),
+        None => command,
+    };
     let output = project
         .command("sh", folder)
         .envs(stage.variables.iter().map(|(name, value)| (name, value)))

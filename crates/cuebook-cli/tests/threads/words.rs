@@ -95,7 +95,7 @@ fn a_model_that_is_blocked_without_a_reason_is_said_once() {
     let blocked = json!({"status": "error", "error_detail": ""});
     let stage = stage(Script::new().reply(Reply::call("c1", "directive_return", blocked).usage(9, 1)));
     let said = err(&stage.threaded(&[]));
-    assert!(said.contains(": the model is blocked: it gave no reason\n"), "{said}");
+    assert!(said.contains(": the model is blocked: no reason was given\n"), "{said}");
 }
 
 const RUN_PARENT: [&str; 4] = ["execute", "directive", "demo/parent", "--thread"];
@@ -162,7 +162,7 @@ fn a_key_that_is_no_text_is_not_told_as_missing() {
     let key = std::ffi::OsStr::from_bytes(b"sk-\xff\xfe");
     let run = |args: &[&str]| stage.command(args).env("MOCK_KEY", key).output().unwrap();
     let several = err(&run(&THREADED));
-    assert!(several.contains("mock (mock-model, key is no text)"), "{several}");
+    assert!(several.contains("mock (mock-model, key is not text)"), "{several}");
     assert!(out(&run(&["providers"])).contains("MOCK_KEY is not UTF-8 text"));
     let output =
         stage.command(&THREADED).env("MOCK_KEY", key).env("CUEBOOK_PROVIDER", "mock").output().unwrap();

@@ -48,7 +48,7 @@ pub(super) fn write(
     if let Some((model, place)) = &draft.model {
         if model.get("connection").is_some_and(|connection| connection.to_string().contains("${")) {
             let message =
-                "references in the model's connection are left out: a tree of sections does not resolve them";
+                "references in the model's connection are left out: a section tree does not resolve them";
             let hint = "configure the provider in your program";
             report.lost("model", message).at(place.clone()).hint(hint);
         }

@@ -391,7 +391,7 @@ impl Drafting<'_> {
                         self.edges(pieces, place, "the text of a section");
                     } else if let Err(stop) = &under.pieces {
                         let message =
-                            "whitespace at the edge of a section is printed: a tree of sections removes it";
+                            "whitespace at the edge of a section is printed: a section tree removes it";
                         if let Some((_, text)) = &under.written
                             && (text.trim_start().starts_with('{') || text.trim_end().ends_with('}'))
                         {

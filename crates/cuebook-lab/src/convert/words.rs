@@ -397,7 +397,7 @@ pub(super) fn noun(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Template => "template",
         Dialect::Prompty => ".prompty file",
-        Dialect::Sections => "tree of sections",
+        Dialect::Sections => "section tree",
         Dialect::Directive => "directive",
     }
 }

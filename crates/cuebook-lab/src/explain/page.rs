@@ -233,11 +233,12 @@ impl Page {
     }
 
     fn counts(&mut self, ledger: &Ledger) {
-        self.table("Text by source", &["what", "who", "tokens", "bytes"], |page| {
+        self.table("Text by source", &["kind", "source", "tokens", "bytes"], |page| {
             for (index, entry) in ledger.contributors.iter().enumerate() {
                 let kind = entry.contributor.kind();
+                let name = KINDS.iter().find(|(known, _)| *known == kind).map_or(kind, |(_, name)| name);
                 page.raw(&format!(
-                    "<tr data-c=\"{index}\"><td><span class=\"{kind}\">{kind}</span></td><td>"
+                    "<tr data-c=\"{index}\"><td><span class=\"{kind}\">{name}</span></td><td>"
                 ));
                 page.shown(&entry.contributor.label());
                 page.raw(&format!(
@@ -255,7 +256,7 @@ impl Page {
             self.counted("Tools", "tool", ledger.tools.iter().map(|tool| (tool.name.clone(), tool.tokens)));
         }
         if ledger.output > 0 {
-            self.counted("Answer", "what", std::iter::once(("its schema".to_owned(), ledger.output)));
+            self.counted("Answer", "part", std::iter::once(("its schema".to_owned(), ledger.output)));
         }
     }
 

@@ -152,7 +152,7 @@ fn blocked(parameters: &Map<String, Json>) -> Option<String> {
     let detail = parameters.get(BLOCKED[1]).filter(|detail| !detail.is_null());
     let text = detail.map(|detail| detail.as_str().map_or_else(|| detail.to_string(), str::to_owned));
     let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    Some(text.unwrap_or_else(|| "it gave no reason".to_owned()))
+    Some(text.unwrap_or_else(|| "no reason was given".to_owned()))
 }
 
 /// Outputs without a name are not told to a model.
@@ -352,7 +352,7 @@ mod tests {
             blocked(&greeting, json!({"status": "error", "error_detail": "no file", "greeting": ""})),
             "no file"
         );
-        assert_eq!(blocked(&greeting, json!({"status": "error"})), "it gave no reason");
+        assert_eq!(blocked(&greeting, json!({"status": "error"})), "no reason was given");
         assert_eq!(blocked(&[], json!({"status": "error", "error_detail": {"a": 1}})), r#"{"a":1}"#);
         assert!(wrong(&greeting, json!({"status": "done"})).contains("There is no output `status`"));
     }

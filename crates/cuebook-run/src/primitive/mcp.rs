@@ -152,7 +152,8 @@ impl<'c> Client<'c> {
             }
             Step::Call if result["isError"] == json!(true) => {
                 let text = texts(result);
-                let message = if text.is_empty() { "the server says that the call failed" } else { &text };
+                let message =
+                    if text.is_empty() { "the server reported that the call failed" } else { &text };
                 self.look_for_the_tool(failure(&self.tool, message, data(result)));
             }
             Step::Call => self.finish(Outcome { data: data(result), failure: None }),

@@ -225,12 +225,12 @@ fn place(project: &Path, name: &str) -> Result<(OwnedFd, OsString)> {
     let path = Path::new(name);
     let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
     let Some(target) = path.file_name().filter(|_| is_inside) else {
-        return Err(outside("does not lie inside the project"));
+        return Err(outside("is outside the project"));
     };
     // A repository deeper in the project carries trust as well.
     let in_repository = path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
     if in_repository || fence::carries_trust(project, &project.join(path)) {
-        return Err(outside("would change what carries trust"));
+        return Err(outside("is a protected path, which decides what Cuebook trusts"));
     }
     let failed = |error: rustix::io::Errno| match error {
         rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => outside("leads through a link or a file"),

@@ -326,7 +326,7 @@ impl Providers {
         let asked = |name: Option<&'_ str>, why| {
             name.map(str::trim).filter(|it| !it.is_empty()).map(|it| (it.to_owned(), why))
         };
-        let only = asked(wish.only, "requested by name".to_owned())
+        let only = asked(wish.only, "from --provider".to_owned())
             .or_else(|| asked(self.named.as_deref(), format!("named by {VARIABLE}")))
             .or_else(|| asked(wish.provider, "named by the prompt".to_owned()));
         if let Some((name, why)) = only {
@@ -437,7 +437,7 @@ impl Providers {
             .map(|(_, file, model)| {
                 let ready = match (self.is_ready(file), file.variables().any(is_no_text)) {
                     (true, _) => "key is set",
-                    (false, true) => "key is no text",
+                    (false, true) => "key is not text",
                     (false, false) => "key is not set",
                 };
                 format!("{} ({model}, {ready})", file.name)

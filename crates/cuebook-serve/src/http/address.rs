@@ -26,7 +26,7 @@ pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
         return Err(unknown(""));
     }
     match text.to_socket_addrs() {
-        Ok(mut found) => found.next().ok_or_else(|| unknown(": nothing has that name")),
+        Ok(mut found) => found.next().ok_or_else(|| unknown(": unknown host")),
         Err(error) => Err(unknown(&format!(": {error}"))),
     }
 }

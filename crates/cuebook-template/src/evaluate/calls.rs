@@ -15,7 +15,7 @@ impl<'r> Render<'r> {
         for (name, value) in &given.named {
             let value = self.eval(cx, value)?;
             if args.named.iter().any(|(known, _)| known.as_ref() == name) {
-                return Err(type_error(format!("the argument `{name}` is there twice")));
+                return Err(type_error(format!("the argument `{name}` is given twice")));
             }
             args.named.push((name.as_str().into(), value));
         }
@@ -33,7 +33,7 @@ impl<'r> Render<'r> {
                     return Err(type_error("the keys behind `**` must be strings"));
                 };
                 if args.named.iter().any(|(known, _)| known.as_ref() == name) {
-                    return Err(type_error(format!("the argument `{name}` is there twice")));
+                    return Err(type_error(format!("the argument `{name}` is given twice")));
                 }
                 args.named.push((name.into(), value));
             }
@@ -113,7 +113,7 @@ impl<'r> Render<'r> {
             }
             Special::Loop(state) => match (&state.recursive, args.positional.as_slice()) {
                 (Some((node, at)), [items]) => self.recursive_loop(at, node, items, state.depth + 1),
-                (Some(_), _) => Err(type_error("`loop` takes one argument: the items to go on with")),
+                (Some(_), _) => Err(type_error("`loop` takes one argument: the items of the next level")),
                 (None, _) => Err(type_error("`loop` can only be called in a loop that is `recursive`")),
             },
             other => Err(type_error(format!("{} cannot be called", other.type_name()))),

@@ -199,7 +199,7 @@ impl<'r> Render<'r> {
                 let value = self.filter_block(&inner, filter, text)?;
                 if !matches!(value.value, Value::Text(_)) {
                     let message = format!(
-                        "the filter of a block gives a string, and this one gives {}",
+                        "the filter of a block must return a string, but this one returns {}",
                         type_name(&value.value)
                     );
                     return Err(Error::new(ErrorKind::Type, message).at(filter.range));
@@ -231,7 +231,7 @@ impl<'r> Render<'r> {
             }
             StatementKind::Block(index) => self.run_block_tag(cx, *index as usize, out)?,
             StatementKind::Extends(_) => {
-                return Err(Error::new(ErrorKind::Syntax, "`extends` cannot be inside of another block"));
+                return Err(Error::new(ErrorKind::Syntax, "`extends` cannot be inside another block"));
             }
             StatementKind::Include(node) => self.include(cx, node, out)?,
             StatementKind::Import(node) => self.import(cx, node)?,

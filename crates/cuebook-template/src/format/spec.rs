@@ -67,7 +67,7 @@ impl Spec {
             _ => false,
         };
         if !grouped {
-            return Err(invalid(format!("`{text}` groups what has no groups")));
+            return Err(invalid(format!("the format `{text}` cannot group digits")));
         }
         if characters.len() > at + 1 {
             return Err(invalid(format!("`{text}` is not a format")));
@@ -208,7 +208,7 @@ pub(super) fn float_digits(number: f64, spec: &Spec) -> Result<String> {
                     if text.contains(['.', 'e']) { text } else { format!("{text}.0") }
                 }
             },
-            Some(other) => return Err(invalid(format!("a float has no format `{other}`"))),
+            Some(other) => return Err(invalid(format!("unknown format `{other}` of a float"))),
         }
     } else {
         let percent = if letter == Some('%') { "%" } else { "" };
@@ -225,7 +225,7 @@ pub(super) fn integer_digits(number: u128, spec: &Spec) -> Result<(&'static str,
         Some('o') => (alternate("0o"), format!("{number:o}")),
         Some('x') => (alternate("0x"), format!("{number:x}")),
         Some('X') => (alternate("0X"), format!("{number:X}")),
-        Some(other) => return Err(invalid(format!("an integer has no format `{other}`"))),
+        Some(other) => return Err(invalid(format!("unknown format `{other}` of an integer"))),
     })
 }
 

@@ -89,7 +89,7 @@ impl Parser<'_> {
                     StatementKind::Continue
                 }
             }
-            "break" | "continue" => return self.fail(tag_range, format!("`{tag}` is outside of a loop")),
+            "break" | "continue" => return self.fail(tag_range, format!("`{tag}` is outside a loop")),
             _ if self.grammar.tags.contains(&tag.as_str()) => {
                 let arguments = self.tag_arguments()?;
                 let range = tag_range.to(self.last_range());
@@ -293,7 +293,7 @@ impl Parser<'_> {
                     .fail(range, format!("`{name}` has no default, but a parameter before it has one"));
             }
             if parameters.iter().any(|known| known.name == name) {
-                return self.fail(range, format!("the parameter `{name}` is there twice"));
+                return self.fail(range, format!("duplicate parameter `{name}`"));
             }
             parameters.push(name_at((name, range)));
         }

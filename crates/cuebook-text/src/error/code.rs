@@ -117,7 +117,7 @@ codes! {
     CB324 ChangedNonce "changed-nonce" Warning "A template changes the placeholder of a conversation, image, file or audio input"
     CB325 BadSection "bad-section" Error "A section or one of its tools is invalid"
     CB326 BadDirective "bad-directive" Error "A directive is invalid"
-    CB327 BadKnowledge "bad-knowledge" Error "A knowledge entry is invalid"
+    CB327 BadKnowledge "bad-knowledge" Error "A knowledge item is invalid"
     CB328 BadTool "bad-tool" Error "The metadata of a tool is invalid"
     CB332 LeftBehind "left-behind" Warning "Only the text of an included prompt is used"
     CB336 EmptyTemplate "empty-template" Warning "A template has no text"

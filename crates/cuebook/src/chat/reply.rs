@@ -194,7 +194,7 @@ fn failure(error: &Json) -> Error {
     // The type of an event that is the error itself says nothing.
     let kind = text("type").filter(|kind| kind != "error").or_else(|| text("status"));
     let name = kind.clone().or_else(|| text("code"));
-    let said = message.or_else(|| name.clone()).unwrap_or_else(|| "it gave no reason".to_owned());
+    let said = message.or_else(|| name.clone()).unwrap_or_else(|| "no reason was given".to_owned());
     let hint = name.map(|name| format!("the provider's error type is {}", crate::json::quoted(&name)));
     let mut failure = failed(format!("the provider failed: {said}"), hint).with("provider_message", said);
     for (name, value) in [("provider_type", kind), ("provider_code", text("code"))] {

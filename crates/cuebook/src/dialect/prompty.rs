@@ -44,8 +44,8 @@ pub(crate) fn read(
     let mut notes = std::mem::take(&mut definition.notes);
     notes.extend(definition.unresolved(folder.as_deref(), &options));
     if source.has_carriage_returns() {
-        let message = "the file has Windows line ends, which are rendered as plain newlines";
-        let hint = "save it with plain newlines; `git config core.autocrlf input` keeps the others out of the repository";
+        let message = "the file has Windows line endings, which Cuebook renders as plain newlines";
+        let hint = "save it with Unix line endings; `git config core.autocrlf input` keeps Windows line endings out of the repository";
         let diagnostic = Diagnostic::new(Code::CarriageReturns, message).severity(Severity::Warning);
         notes.push(diagnostic.file(source.name()).hint(hint));
     }

@@ -156,7 +156,7 @@ impl Prepared {
         let model = model.or(own.map(|model| model.id.as_str())).filter(|id| !id.is_empty())?;
         let provider = own.and_then(|model| model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
         let window = window(provider, model).filter(|window| tokens > *window)?;
-        let message = format!("{what} has about {tokens} tokens, and {model} reads {window}");
+        let message = format!("{what} has about {tokens} tokens, but {model} reads at most {window}");
         let hint = "shorten it, drop sections with --fit, or choose a model with a larger window; `cuebook tokens` counts exactly";
         Some(Diagnostic::new(Code::LargerThanWindow, message).file(self.prompt.template.name()).hint(hint))
     }

@@ -25,7 +25,7 @@ fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
 #[test]
 fn messages_of_what_is_included_are_lost_and_told() {
     let project = project("prompts/p.prompty", "Intro\n{% include \"prompt:two\" %}\n");
-    for (to, noun) in [(Template, "template"), (Sections, "tree of sections")] {
+    for (to, noun) in [(Template, "template"), (Sections, "section tree")] {
         let conversion = convert(&project, to);
         let message = format!(
             "the rendered prompt is 3 messages (system, system, user), but a {noun} is one message: the role lines become text"

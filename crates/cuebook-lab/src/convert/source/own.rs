@@ -176,10 +176,8 @@ impl Drafting<'_> {
             self.unknown_keys(root, &crate::dialect::sections::KEYS);
             for key in ["ns", "key"] {
                 if let Some((key, _)) = root.entry(key) {
-                    let message = format!(
-                        "`{}` is left out: only trees of sections use it, to find overrides",
-                        key.name
-                    );
+                    let message =
+                        format!("`{}` is left out: only section trees use it, to find overrides", key.name);
                     self.report.lost("sections", message).at(Some(key.place.clone()));
                 }
             }

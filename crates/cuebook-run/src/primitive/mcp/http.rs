@@ -139,10 +139,8 @@ fn status(answer: &HttpResponse) -> Error {
         401 | 403 => {
             "give the tool's `config` an `auth`, as in auth: {type: bearer, token: ${NAME_OF_A_VARIABLE}}"
         }
-        404 | 405 => {
-            "look at the `url` of the tool: it must be that of a server that speaks MCP over streamable HTTP"
-        }
-        _ => "look at the log of the server",
+        404 | 405 => "check the `url` of the tool: the server must speak MCP over streamable HTTP",
+        _ => "check the log of the server",
     };
     Error::new(
         ErrorKind::Execute,
@@ -153,6 +151,6 @@ fn status(answer: &HttpResponse) -> Error {
 fn failed(message: String) -> Error {
     Error::new(
         ErrorKind::Execute,
-        Diagnostic::new(Code::HttpFailed, message).hint("look at the log of the server"),
+        Diagnostic::new(Code::HttpFailed, message).hint("check the log of the server"),
     )
 }

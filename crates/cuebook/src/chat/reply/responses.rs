@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     reply.object()?;
     match reply.value.get("status").and_then(Json::as_str) {
-        Some("failed") => return Err(failed("the provider failed: it gave no reason", None)),
+        Some("failed") => return Err(failed("the provider failed: no reason was given", None)),
         Some("cancelled") => return Err(failed("the provider cancelled the response", None)),
         Some(status @ ("queued" | "in_progress")) => {
             return Err(

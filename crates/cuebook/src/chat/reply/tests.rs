@@ -251,7 +251,7 @@ fn a_providers_failure_is_its_own_error() {
             json!({"status": "failed", "error": {"code": "server_error", "message": "Oh"}}),
             "Oh",
         ),
-        (Api::OpenAiResponses, json!({"status": "failed", "error": null}), "it gave no reason"),
+        (Api::OpenAiResponses, json!({"status": "failed", "error": null}), "no reason was given"),
         (
             Api::Anthropic,
             json!({"type": "error", "error": {"type": "overloaded_error", "message": "Oh"}}),
@@ -264,7 +264,7 @@ fn a_providers_failure_is_its_own_error() {
             json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
             "MALFORMED_FUNCTION_CALL",
         ),
-        (Api::OpenAiEmbeddings, json!({"error": {}}), "it gave no reason"),
+        (Api::OpenAiEmbeddings, json!({"error": {}}), "no reason was given"),
     ] {
         let error = read(api, &response, false).unwrap_err();
         assert_eq!(error.code(), Code::ProviderFailed, "{response}");

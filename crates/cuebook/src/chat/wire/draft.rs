@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::piece::{Members, Piece};
 use super::{Api, Request};
 use crate::chat::{Message, Part, Role};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 
 /// A body that is being written.
 pub(super) struct Draft<'r> {
@@ -198,10 +198,11 @@ impl<'r> Draft<'r> {
             }
         }
         for key in options.extra.keys() {
-            self.warn(
-                format!("the option `{key}` is not sent"),
-                "unknown option; use `additionalProperties` to send it unchanged",
-            );
+            let hint = did_you_mean(&nearest(key, names.iter().map(|(name, _)| *name)));
+            let hint = hint.unwrap_or_else(|| {
+                "unknown option; use `additionalProperties` to send it unchanged".to_owned()
+            });
+            self.warn(format!("the option `{key}` is not sent"), hint);
         }
         named
     }

@@ -158,8 +158,7 @@ impl Reader {
         for input in &inputs {
             let Some(place) = input.place.clone() else { continue };
             if let Some(rich) = input.rich() {
-                let message =
-                    format!("an input of a tree of sections cannot have the kind `{}`", rich.as_str());
+                let message = format!("an input of a section tree cannot have the kind `{}`", rich.as_str());
                 let hint = "sections are one message; put conversations and images into separate messages";
                 self.wrong(&place, message, hint);
             }

@@ -456,11 +456,8 @@ impl<'d> Reader<'d> {
                 && !listed.contains(new)
             {
                 self.wrong(&path, || {
-                    let message = format!(
-                        "{} is to replace {}, but the pack does not list it",
-                        quoted(new),
-                        quoted(old)
-                    );
+                    let message =
+                        format!("{} replaces {}, but the pack does not list it", quoted(new), quoted(old));
                     let near = did_you_mean(&nearest(new, listed.iter().copied()));
                     let hint = near.unwrap_or_else(|| format!("add \"{new}\" to `prompts`"));
                     (message, "not a prompt of this pack".into(), hint)

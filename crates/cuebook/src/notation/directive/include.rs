@@ -301,7 +301,7 @@ impl Following<'_> {
         let mut diagnostic = Diagnostic::new(Code::IncludeCycle, message)
             .at(place.clone())
             .label("completes the cycle")
-            .hint("break the cycle: move the shared text into a knowledge entry");
+            .hint("break the cycle: move the shared text into a knowledge item");
         for step in &circle[1..] {
             if let Some(place) = &step.place {
                 diagnostic = diagnostic.related(place.clone(), format!("`{}` is included here", step.id));

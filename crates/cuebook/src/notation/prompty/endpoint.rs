@@ -56,10 +56,9 @@ pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOpti
         if chosen.trim().is_empty() || trusted.iter().any(|trusted| admits(trusted, chosen)) {
             continue;
         }
-        let message =
-            format!("the file chooses the address {}: the host's key would go there", quoted(chosen));
-        let hint = "name the address in the environment (${env:NAME}), use `kind: reference`, or make the host \
-             trust it";
+        let message = format!("the file chooses the address {}: your key would go there", quoted(chosen));
+        let hint = "name the address in the environment (${env:NAME}), use `kind: reference`, or allow the address in \
+                    your program";
         notes.push(Diagnostic::new(Code::UntrustedEndpoint, message).at(node.place.clone()).hint(hint));
     }
     notes

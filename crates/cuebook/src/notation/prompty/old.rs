@@ -79,10 +79,13 @@ impl Old {
             Version::Between => "a version between Prompty 1 and Prompty 2",
         };
         let mut notes = vec![
-            Diagnostic::new(Code::PromptyV1, format!("the file is written for {version}, and is read so"))
-                .at(self.mark.clone())
-                .label("Prompty 2 has no such key here")
-                .hint("`cuebook convert … --to prompty` rewrites it for Prompty 2"),
+            Diagnostic::new(
+                Code::PromptyV1,
+                format!("the file uses the format of {version}, and Cuebook reads it as that version"),
+            )
+            .at(self.mark.clone())
+            .label("Prompty 2 has no such key here")
+            .hint("`cuebook convert … --to prompty` rewrites it for Prompty 2"),
         ];
         if let Some((_, place)) = self.unused_defaults.first() {
             let names: Vec<String> =

@@ -333,7 +333,7 @@ impl<'o> Resolver<'o> {
         let roots = std::iter::once(folder).chain(self.options.allowed_roots.iter().map(PathBuf::as_path));
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
         let outside = |path: &str| {
-            let message = format!("the file {} lies outside allowed roots", quoted(path));
+            let message = format!("the file {} is outside allowed roots", quoted(path));
             let hint = "a prompt reads files only in its own folder and below; copy the file there, or allow its \
                  folder in your program";
             refuse(message, hint, "file_reference")

@@ -42,7 +42,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         }
         "response.failed" | "response.cancelled" => {
             let error = event.get("response").and_then(|response| provider_error(&response));
-            return Err(error.unwrap_or_else(|| failed("the provider failed: it gave no reason", None)));
+            return Err(error.unwrap_or_else(|| failed("the provider failed: no reason was given", None)));
         }
         // Here the event itself is what is said about the error.
         "error" => return Err(failure(event.value)),

@@ -83,7 +83,7 @@ fn a_file_of_prompty_1_is_read_in_the_words_of_prompty_2() {
     assert_eq!(
         told,
         [
-            "p.prompty:3:1: the file is written for Prompty 1, and is read so [CB320]",
+            "p.prompty:3:1: the file uses the format of Prompty 1, and Cuebook reads it as that version [CB320]",
             "p.prompty:17:29: Prompty 1 does not use the default of `firstName` [CB320]",
         ]
     );
@@ -174,7 +174,7 @@ user:
     let told = definition.notes[0].to_string();
     assert_eq!(
         told,
-        "p.prompty:3:3: the file is written for a version between Prompty 1 and Prompty 2, and is read so [CB320]"
+        "p.prompty:3:3: the file uses the format of a version between Prompty 1 and Prompty 2, and Cuebook reads it as that version [CB320]"
     );
 }
 

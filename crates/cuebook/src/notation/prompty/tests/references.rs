@@ -218,10 +218,7 @@ fn files_outside_are_refused_whatever_leads_there() {
     }
     for path in paths {
         let (found, kind) = refused(&home, &format!("name: '${{file:{path}}}'"));
-        assert_eq!(
-            found,
-            [format!("app/p.prompty:2:7: the file `{path}` lies outside allowed roots [CB419]")]
-        );
+        assert_eq!(found, [format!("app/p.prompty:2:7: the file `{path}` is outside allowed roots [CB419]")]);
         assert_eq!(kind, "file_reference");
     }
     let allowed = LoadOptions { allowed_roots: vec![outer.path().join("other")], ..options(&[]) };
