@@ -1,8 +1,8 @@
 //! Errors of templates.
 
 use std::fmt;
+use std::sync::Arc;
 
-use crate::host::Cause;
 use crate::lexer::Range;
 
 /// What kind of error it is.
@@ -41,6 +41,29 @@ pub enum Exceeded {
     Size,
 }
 
+/// An error of the program, which ends the render. [`Error::cause`] gives it back.
+#[derive(Clone)]
+pub struct Cause(pub Arc<dyn std::error::Error + Send + Sync>);
+
+impl Cause {
+    /// An error that the render gives back as it is.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Cause {
+        Cause(Arc::new(error))
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Cause) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// What only few errors have.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct More {
@@ -56,7 +79,11 @@ const MOST_CALLERS: usize = 16;
 
 /// An error with the place in the template.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+/// What an error holds. It is in a box, so that the way without errors moves little.
+#[derive(Debug, Clone, PartialEq)]
+struct Inner {
     kind: ErrorKind,
     message: String,
     help: Option<String>,
@@ -69,7 +96,7 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error {
+        Error(Box::new(Inner {
             kind,
             message: message.into(),
             help: None,
@@ -77,7 +104,7 @@ impl Error {
             template: None,
             range: None,
             more: None,
-        }
+        }))
     }
 
     /// An error for a limit that is exceeded.
@@ -88,7 +115,7 @@ impl Error {
     }
 
     fn more(&mut self) -> &mut More {
-        self.more.get_or_insert_default()
+        self.0.more.get_or_insert_default()
     }
 
     /// The tag that was opened and not closed.
@@ -99,84 +126,84 @@ impl Error {
 
     /// Notes a place that led to the error, if the error itself is elsewhere.
     pub(crate) fn through(mut self, template: &str, range: Range) -> Error {
-        let same = self.template.as_deref() == Some(template) && self.range == Some(range);
-        if self.template.is_some() && !same && self.more().callers.len() < MOST_CALLERS {
+        let same = self.0.template.as_deref() == Some(template) && self.0.range == Some(range);
+        if self.0.template.is_some() && !same && self.more().callers.len() < MOST_CALLERS {
             self.more().callers.push((template.to_owned(), range));
         }
         self
     }
 
     pub(crate) fn at(mut self, range: Range) -> Error {
-        self.range.get_or_insert(range);
+        self.0.range.get_or_insert(range);
         self
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Error {
-        self.help.get_or_insert(help.into());
+        self.0.help.get_or_insert(help.into());
         self
     }
 
     /// Says in which template the range is, unless that is known.
     pub(crate) fn inside(mut self, unit: u32, template: &str) -> Error {
-        if self.unit.is_none() {
-            self.unit = Some(unit);
-            self.template = Some(template.to_owned());
+        if self.0.unit.is_none() {
+            self.0.unit = Some(unit);
+            self.0.template = Some(template.to_owned());
         }
         self
     }
 
     /// What kind of error it is.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// What is wrong.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// How to fix it, if that is known.
     pub fn hint(&self) -> Option<&str> {
-        self.help.as_deref()
+        self.0.help.as_deref()
     }
 
     /// The limit that was exceeded.
     pub fn exceeded(&self) -> Option<Exceeded> {
-        self.more.as_ref().and_then(|more| more.exceeded)
+        self.0.more.as_ref().and_then(|more| more.exceeded)
     }
 
     /// The program's own error that ended the render.
     pub fn cause(&self) -> Option<&Cause> {
-        self.more.as_ref().and_then(|more| more.cause.as_ref())
+        self.0.more.as_ref().and_then(|more| more.cause.as_ref())
     }
 
     /// The tag that was opened and not closed, where that is the error.
     pub fn opening(&self) -> Option<Range> {
-        self.more.as_ref().and_then(|more| more.open)
+        self.0.more.as_ref().and_then(|more| more.open)
     }
 
     /// The places that led to the error: the names of templates with ranges, the nearest first.
     pub fn callers(&self) -> &[(String, Range)] {
-        self.more.as_ref().map_or(&[], |more| more.callers.as_slice())
+        self.0.more.as_ref().map_or(&[], |more| more.callers.as_slice())
     }
 
     /// The name of the template.
     pub fn template(&self) -> Option<&str> {
-        self.template.as_deref()
+        self.0.template.as_deref()
     }
 
     /// The bytes of the template's text that the error is about.
     pub fn range(&self) -> Option<Range> {
-        self.range
+        self.0.range
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        if let Some(template) = &self.template {
+        f.write_str(&self.0.message)?;
+        if let Some(template) = &self.0.template {
             write!(f, " (in {template}")?;
-            if let Some(range) = self.range {
+            if let Some(range) = self.0.range {
                 write!(f, ", byte {}", range.start)?;
             }
             f.write_str(")")?;

@@ -56,7 +56,8 @@ impl Environment {
 
     /// Renders a template with these variables, which it borrows.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
-        self.render_for(template, &Plain { env: self, variables }, Options::default())
+        let expected = (template.text().len() * 2, 64);
+        self.render_for(template, &Plain { env: self, variables }, Options { expected, ..Options::default() })
     }
 
     /// Renders a template for a program that finds variables and templates itself.
@@ -175,7 +176,8 @@ impl<'r> Render<'r> {
             };
         }
         if let Value::Int(number) = &val.value {
-            return out.write(&number.to_string(), Mark::Value { unit, tag, origin: val.origin });
+            let mut buffer = [0; 20];
+            return out.write(digits(*number, &mut buffer), Mark::Value { unit, tag, origin: val.origin });
         }
         let origin = self.origin_of(val);
         let mut text = self.text_of(val)?;
@@ -194,5 +196,36 @@ fn printed(mark: Mark, unit: u32, tag: u32) -> Mark {
     match mark {
         Mark::Value { tag: UNPRINTED, origin, .. } => Mark::Value { unit, tag, origin },
         other => other,
+    }
+}
+
+/// A number in decimal digits, without memory of the heap.
+fn digits(number: i64, buffer: &mut [u8; 20]) -> &str {
+    let mut at = buffer.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    std::str::from_utf8(&buffer[at..]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digits;
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for number in [0, 7, -7, 10, 1234567890, i64::MAX, i64::MIN] {
+            assert_eq!(digits(number, &mut [0; 20]), number.to_string());
+        }
     }
 }

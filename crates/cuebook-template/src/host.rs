@@ -1,35 +1,12 @@
 //! What a program gives to a render: variables, further templates, texts that other engines write, and the time.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+pub use crate::error::Cause;
 use crate::origin::Path;
 use crate::template::Template;
-
-/// An error of the program, which ends the render. [`crate::Error::cause`] gives it back.
-#[derive(Clone)]
-pub struct Cause(pub Arc<dyn std::error::Error + Send + Sync>);
-
-impl Cause {
-    /// An error that the render gives back as it is.
-    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Cause {
-        Cause(Arc::new(error))
-    }
-}
-
-impl fmt::Debug for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl PartialEq for Cause {
-    fn eq(&self, other: &Cause) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
 
 /// The value of a variable.
 #[derive(Debug, Clone)]

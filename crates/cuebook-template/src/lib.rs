@@ -25,12 +25,18 @@ mod json;
 mod lexer;
 mod library;
 mod methods;
+mod names;
 mod operators;
 mod origin;
 mod output;
 mod parser;
 #[doc(hidden)]
-pub mod python;
+/// What Python does to text and values, for programs that print as it does.
+pub mod python {
+    pub use crate::value::to_str;
+    pub(crate) use crate::words::*;
+    pub use crate::words::{float_repr, is_space, line_ranges};
+}
 mod reference;
 mod render;
 mod resolver;
@@ -41,6 +47,8 @@ mod tests;
 mod text;
 mod typed;
 mod value;
+#[path = "python.rs"]
+mod words;
 
 pub use self::environment::{Environment, Framed, Function, Limits, Options, Style};
 pub use self::error::{Error, ErrorKind, Exceeded, Result};

@@ -44,6 +44,12 @@ pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
     if let Value::Text(_) = value {
         return strings::find(name);
     }
+    if value.is_mapping()
+        && !matches!(name.as_bytes(), [b'c' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..])
+    {
+        // Most attributes of dicts are keys, and no method begins like this.
+        return None;
+    }
     let (own, changes) = tables(value);
     own.iter().chain(changes).copied().find(|known| *known == name)
 }

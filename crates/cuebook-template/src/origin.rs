@@ -4,8 +4,8 @@
 //! before somebody asks; afterwards [`Origins`] answers for the pieces of the text.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
+
+use crate::names::Names;
 
 /// A node of the table of a render. The first node is the author: a value that the template itself made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -21,79 +21,70 @@ impl Origin {
     }
 }
 
-#[derive(Debug, Clone)]
-enum Node<'r> {
-    Author,
-    Variable(&'r str),
-    Key(Origin, &'r str),
-    OwnedKey(Origin, Rc<str>),
-    Index(Origin, u32),
-    /// Several steps, as they are written.
-    Way(Origin, Rc<str>),
-    Mix(Origin, Origin),
-}
-
 /// The table of one render.
 #[derive(Debug)]
 pub(crate) struct Table<'r> {
-    nodes: RefCell<Vec<Node<'r>>>,
+    origins: RefCell<Origins>,
     /// The nodes of variables, so that each has one.
-    variables: RefCell<HashMap<&'r str, Origin>>,
+    variables: RefCell<Names<&'r str, Origin>>,
 }
 
 impl<'r> Table<'r> {
     pub fn new() -> Table<'r> {
-        Table { nodes: RefCell::new(vec![Node::Author]), variables: RefCell::default() }
+        let mut nodes = Vec::with_capacity(32);
+        nodes.push(Kept::Author);
+        let origins = Origins { nodes, names: String::with_capacity(256) };
+        Table { origins: RefCell::new(origins), variables: RefCell::default() }
     }
 
-    fn push(&self, node: Node<'r>) -> Origin {
-        let mut nodes = self.nodes.borrow_mut();
+    fn push(&self, node: Kept) -> Origin {
+        let nodes = &mut self.origins.borrow_mut().nodes;
         nodes.push(node);
         // Fuel bounds the number of nodes far below 2^32.
         Origin(nodes.len() as u32 - 1)
+    }
+
+    fn named(&self, node: impl FnOnce(Text) -> Kept, name: &str) -> Origin {
+        let mut origins = self.origins.borrow_mut();
+        let start = origins.names.len() as u32;
+        origins.names.push_str(name);
+        let text = Text(start, origins.names.len() as u32);
+        origins.nodes.push(node(text));
+        Origin(origins.nodes.len() as u32 - 1)
     }
 
     pub fn variable(&self, name: &'r str) -> Origin {
         if let Some(known) = self.variables.borrow().get(name) {
             return *known;
         }
-        let origin = self.push(Node::Variable(name));
+        let origin = self.named(Kept::Variable, name);
         self.variables.borrow_mut().insert(name, origin);
         origin
     }
 
-    pub fn key(&self, parent: Origin, key: &'r str) -> Origin {
-        if parent.is_author() { parent } else { self.push(Node::Key(parent, key)) }
-    }
-
-    pub fn owned_key(&self, parent: Origin, key: &str) -> Origin {
-        if parent.is_author() { parent } else { self.push(Node::OwnedKey(parent, key.into())) }
+    pub fn key(&self, parent: Origin, key: &str) -> Origin {
+        if parent.is_author() { parent } else { self.named(|key| Kept::Key(parent, key), key) }
     }
 
     pub fn index(&self, parent: Origin, index: usize) -> Origin {
-        if parent.is_author() { parent } else { self.push(Node::Index(parent, index as u32)) }
+        if parent.is_author() { parent } else { self.push(Kept::Index(parent, index as u32)) }
     }
 
     /// A part of a value, by a way that was written down, as in `[1].title`.
     pub fn inside(&self, origin: Origin, way: &str) -> Origin {
-        if way.is_empty() { origin } else { self.push(Node::Way(origin, way.into())) }
+        if way.is_empty() { origin } else { self.named(|way| Kept::Way(origin, way), way) }
     }
 
     /// The variables of an origin, as [`Origins::paths`] gives them.
     pub fn paths(&self, origin: Origin) -> Vec<Path> {
-        if origin.is_author() {
-            return Vec::new();
-        }
-        Table { nodes: RefCell::new(self.nodes.borrow().clone()), variables: RefCell::default() }
-            .finish()
-            .paths(origin)
+        self.origins.borrow().paths(origin)
     }
 
     pub fn mix(&self, left: Origin, right: Origin) -> Origin {
         match (left, right) {
             (Origin::AUTHOR, other) | (other, Origin::AUTHOR) => other,
             _ if left == right => left,
-            _ => self.push(Node::Mix(left, right)),
+            _ => self.push(Kept::Mix(left, right)),
         }
     }
 
@@ -102,32 +93,31 @@ impl<'r> Table<'r> {
     }
 
     pub fn finish(&self) -> Origins {
-        let keep = |node: Node<'r>| match node {
-            Node::Author => Kept::Author,
-            Node::Variable(name) => Kept::Variable(name.to_owned()),
-            Node::Key(parent, key) => Kept::Key(parent, key.to_owned()),
-            Node::OwnedKey(parent, key) => Kept::Key(parent, key.as_ref().to_owned()),
-            Node::Index(parent, index) => Kept::Index(parent, index),
-            Node::Way(parent, way) => Kept::Way(parent, way.as_ref().to_owned()),
-            Node::Mix(left, right) => Kept::Mix(left, right),
-        };
-        Origins(self.nodes.take().into_iter().map(keep).collect())
+        self.origins.take()
     }
 }
+
+/// A part of the names of all nodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Text(u32, u32);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
     Author,
-    Variable(String),
-    Key(Origin, String),
+    Variable(Text),
+    Key(Origin, Text),
     Index(Origin, u32),
-    Way(Origin, String),
+    Way(Origin, Text),
     Mix(Origin, Origin),
 }
 
 /// The origins of one render.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Origins(Vec<Kept>);
+pub struct Origins {
+    nodes: Vec<Kept>,
+    /// The names of all nodes, one behind the other.
+    names: String,
+}
 
 /// A variable, or a part of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +144,7 @@ impl Origins {
             if !seen.insert(origin) {
                 continue;
             }
-            match self.0.get(origin.0 as usize) {
+            match self.nodes.get(origin.0 as usize) {
                 None | Some(Kept::Author) => {}
                 Some(Kept::Mix(left, right)) => open.extend([*right, *left]),
                 Some(_) => self.leaf(origin, &mut open, &mut found),
@@ -163,13 +153,18 @@ impl Origins {
         found
     }
 
+    fn name(&self, Text(start, end): Text) -> &str {
+        self.names.get(start as usize..end as usize).unwrap_or_default()
+    }
+
     /// The path of a node that is no mix. Parts of a mixed value come from everything that was mixed.
     fn leaf(&self, origin: Origin, open: &mut Vec<Origin>, found: &mut Vec<Path>) {
         let mut steps = Vec::new();
         let mut at = origin;
         loop {
-            match self.0.get(at.0 as usize) {
+            match self.nodes.get(at.0 as usize) {
                 Some(Kept::Key(parent, key)) => {
+                    let key = self.name(*key);
                     steps.push(if is_plain(key) { format!(".{key}") } else { format!("[{key:?}]") });
                     at = *parent;
                 }
@@ -178,12 +173,12 @@ impl Origins {
                     at = *parent;
                 }
                 Some(Kept::Way(parent, way)) => {
-                    steps.push(way.clone());
+                    steps.push(self.name(*way).to_owned());
                     at = *parent;
                 }
                 Some(Kept::Variable(variable)) => {
                     steps.reverse();
-                    let path = Path { variable: variable.clone(), inside: steps.concat() };
+                    let path = Path { variable: self.name(*variable).to_owned(), inside: steps.concat() };
                     if !found.contains(&path) {
                         found.push(path);
                     }

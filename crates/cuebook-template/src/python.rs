@@ -131,6 +131,7 @@ pub(crate) fn is_printable(character: char) -> bool {
     format!("a{character}").escape_debug().nth(1) != Some('\\')
 }
 
+/// A number as Python writes it: the shortest digits that give it back.
 pub fn float_repr(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
@@ -198,11 +199,4 @@ pub(crate) fn escape_html(text: &str) -> String {
         }
     }
     out
-}
-
-/// A value as Python's `str` writes it, up to so many bytes.
-pub fn to_str(json: &serde_json::Value, limit: usize) -> crate::Result<String> {
-    let mut printer = crate::value::Printer::new(limit);
-    printer.str(&crate::value::Value::from_json(json))?;
-    Ok(printer.out)
 }

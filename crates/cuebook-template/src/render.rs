@@ -7,7 +7,6 @@ mod json;
 mod tables;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Weak;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,6 +21,7 @@ pub use self::tables::{Kind, Parameter, Spans};
 use crate::environment::{Environment, Style};
 use crate::error::{Error, Exceeded, Result};
 use crate::host::Host;
+use crate::names::Names;
 use crate::origin::{Origin, Table};
 use crate::stack::Stack;
 use crate::template::Template;
@@ -43,7 +43,7 @@ pub(crate) struct Render<'r> {
     pub host: &'r dyn Host,
     pub memory: &'r Memory,
     /// The variables that were asked for.
-    pub variables: RefCell<HashMap<&'r str, Option<Val<'r>>>>,
+    pub variables: RefCell<Names<&'r str, Option<Val<'r>>>>,
     pub units: RefCell<Vec<&'r Template>>,
     pub fuel: Cell<u64>,
     clock: Cell<u64>,

@@ -6,14 +6,13 @@
 
 mod undeclared;
 
-use std::collections::{HashMap, HashSet};
-
 use self::undeclared::{has_scoped_block, undeclared};
 use crate::ast::{
     Block, Body, Expr, ExprKind, Import, Imported, Load, Macro, Name, Scope, Slot, Statement, StatementKind,
     Tree, each_child, each_child_mut,
 };
 use crate::error::{Error, ErrorKind};
+use crate::names::{Names, Numbers};
 
 pub(crate) fn resolve(tree: &mut Tree, errors: &mut Vec<Error>) {
     let mut resolver =
@@ -30,7 +29,7 @@ pub(crate) fn resolve(tree: &mut Tree, errors: &mut Vec<Error>) {
 #[derive(Default)]
 struct Frame {
     names: Vec<String>,
-    index: HashMap<String, u32>,
+    index: Names<String, u32>,
     /// What is known at each level of `if` that is open, the scope itself first.
     levels: Vec<Level>,
 }
@@ -39,8 +38,8 @@ struct Frame {
 #[derive(Default)]
 struct Level {
     /// The names that the scope has, with what they begin with.
-    loads: HashMap<u32, Load>,
-    stores: HashSet<u32>,
+    loads: Names<u32, Load>,
+    stores: Numbers<u32>,
 }
 
 impl Frame {

@@ -17,6 +17,7 @@ pub(crate) use self::dict::{Dict, Key};
 pub(crate) use self::items::Items;
 pub(crate) use self::missing::{Missing, Part};
 pub(crate) use self::nested::{List, origin_inside};
+pub use self::print::to_str;
 pub(crate) use self::print::{Printer, type_name};
 pub(crate) use self::scope::{Context, Cx, Scope, Unit};
 pub(crate) use self::special::{LoopState, MacroValue, Special};

@@ -40,7 +40,7 @@ impl<'r> Render<'r> {
     /// What is there instead of an attribute that a value does not have; `written` is the expression that asks for it.
     pub(crate) fn no_attribute(&self, val: &Val<'r>, name: &str, written: &'r str) -> Val<'r> {
         let part = Part { owner: val.clone(), name: name.into(), written, methods: self.library.methods };
-        let origin = self.origins.owned_key(val.origin, name);
+        let origin = self.origins.key(val.origin, name);
         Val::new(Value::Undefined(Missing::Part(Rc::new(part))), origin)
     }
 

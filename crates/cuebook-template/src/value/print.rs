@@ -308,3 +308,10 @@ fn portable_float(number: f64) -> String {
         _ => number.to_string(),
     }
 }
+
+/// A value as Python's `str` writes it, up to so many bytes.
+pub fn to_str(json: &Json, limit: usize) -> Result<String> {
+    let mut printer = Printer::new(limit);
+    printer.str(&Value::from_json(json))?;
+    Ok(printer.out)
+}

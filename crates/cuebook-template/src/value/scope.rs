@@ -1,7 +1,6 @@
 //! What a template can see while it runs: its scopes, and the context behind them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::Val;
@@ -74,13 +73,13 @@ impl<'r> Scope<'r> {
 }
 
 /// The blocks of a template and its parents, by name, the most derived first.
-pub(crate) type Blocks<'r> = HashMap<&'r str, Vec<(Unit<'r>, &'r Block)>>;
+pub(crate) type Blocks<'r> = crate::names::Names<&'r str, Vec<(Unit<'r>, &'r Block)>>;
 
 /// What names mean that no scope of a template has.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
     /// What the template has set at its top level.
-    pub vars: RefCell<HashMap<&'r str, Val<'r>>>,
+    pub vars: RefCell<crate::names::Names<&'r str, Val<'r>>>,
     /// The names among these that another template can import.
     pub exported: RefCell<Vec<&'r str>>,
     /// What the template that includes this one has set.
@@ -95,7 +94,7 @@ pub(crate) struct Context<'r> {
 
 impl<'r> Context<'r> {
     fn new(unit: Option<Unit<'r>>) -> Context<'r> {
-        let mut blocks = Blocks::new();
+        let mut blocks = Blocks::default();
         if let Some(unit) = unit {
             for block in &unit.template.tree.blocks {
                 blocks.insert(block.name.as_str(), vec![(unit, block)]);
