@@ -39,7 +39,7 @@ pub(crate) static FUNCTIONS: [Definition; 5] = [
         "namespace",
         ANYTHING,
         Keeps,
-        "A value whose attributes `set` can change inside of loops.",
+        "A value whose attributes `set` can change inside loops.",
         (
             "{% set ns = namespace(n=0) %}{% for x in [1, 2] %}{% set ns.n = ns.n + x %}{% endfor %}{{ ns.n }}",
             "3",

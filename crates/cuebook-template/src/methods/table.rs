@@ -97,7 +97,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "index(sub, start=none, end=none)",
         Mixes,
-        "Where a part is; an error if it is not there.",
+        "Where a part is; an error if it is missing.",
         ("{{ 'abc'.index('b') }}", "1"),
     ),
     row(
@@ -239,7 +239,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "rindex(sub, start=none, end=none)",
         Mixes,
-        "The same; an error if it is not there.",
+        "The same; an error if it is missing.",
         ("{{ 'abab'.rindex('b') }}", "3"),
     ),
     row(
@@ -327,7 +327,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "list",
         "index(value, start=0, stop=none)",
         Mixes,
-        "Where a value is; an error if it is not there.",
+        "Where a value is; an error if it is missing.",
         ("{{ [5, 6].index(6) }}", "1"),
     ),
     row("dict", "copy()", Keeps, "The dict.", ("{{ {'a': 1}.copy() }}", "{'a': 1}")),
