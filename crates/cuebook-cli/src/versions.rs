@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::Library;
-use cuebook::prompt::Dialect;
 use cuebook::variables::Clock;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::diff::{Names, Version};
@@ -287,7 +286,7 @@ impl Past {
             // Only ids are left, and those of directives look like paths.
             let found = old.library().choose(&prompt);
             let is_there = match &found {
-                Ok(found) => !is_path(&prompt) || found.candidate.dialect == Dialect::Directive,
+                Ok(found) => !is_path(&prompt) || found.candidate.dialect.traits().is_item,
                 Err(error) => {
                     !matches!(error.code(), Code::PromptNotFound | Code::ItemNotFound | Code::InvalidId)
                 }

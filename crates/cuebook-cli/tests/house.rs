@@ -15,26 +15,8 @@ use regex::Regex;
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// Circles that are left. A crate that has none any more must leave this list.
-const CIRCLES: &[(&str, &[&str])] = &[
-    ("cuebook-py", &["calls", "errors", "values"]),
-    (
-        "cuebook-template",
-        &[
-            "ast",
-            "environment",
-            "error",
-            "host",
-            "lexer",
-            "parser",
-            "python",
-            "resolver",
-            "sink",
-            "template",
-            "text",
-            "value",
-        ],
-    ),
-];
+const CIRCLES: &[(&str, &[&str])] =
+    &[("cuebook-bench", &["page", "publish"]), ("cuebook-py", &["calls", "errors", "values"])];
 
 /// The modules of the engine: each depends only on those before it.
 const ORDER: &[&str] = &[

@@ -34,7 +34,6 @@ use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
 use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind, Survey};
 use crate::prepared::{Mode, Prepared};
-use crate::prompt::Dialect;
 
 /// A rule that looks at one prompt.
 type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
@@ -236,7 +235,7 @@ impl Checker<'_> {
     ) {
         for (id, candidates) in survey.ids() {
             for candidate in candidates {
-                let folder = candidate.root.folder().filter(|_| candidate.dialect == Dialect::Directive);
+                let folder = candidate.root.folder().filter(|_| candidate.dialect.traits().is_item);
                 let file = folder.map(|folder| folder.join(format!("{id}.md")));
                 if candidate.shadowed_by.is_none() && file.is_some_and(|file| wanted(&file)) {
                     progress(&candidate.source);

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::files;
 use crate::items::{CASES_END, CASES_FILE};
 use crate::library::{Candidate, Found, PROMPTY_END, Reason, Root, RootKind, SECTIONS_END};
-use crate::prompt::Dialect;
 
 /// One of the prompts that are named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,9 +95,8 @@ fn all_prompts(book: &Book, found: &mut Vec<Found>, wanted: impl Fn(&Path) -> bo
         prompts_below(book, root, found, &wanted)?;
     }
     for (id, candidates) in survey.ids() {
-        let of_items = |candidate: &&Candidate| {
-            candidate.dialect == Dialect::Directive && candidate.shadowed_by.is_none()
-        };
+        let of_items =
+            |candidate: &&Candidate| candidate.dialect.traits().is_item && candidate.shadowed_by.is_none();
         for candidate in candidates.iter().filter(of_items) {
             if place(candidate).is_some_and(|path| wanted(&path)) {
                 found.push(Found { id: id.to_owned(), candidate: candidate.clone(), reason: Reason::Given });

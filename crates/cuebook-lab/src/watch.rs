@@ -18,7 +18,6 @@ use crate::book::Book;
 use crate::items::ItemType;
 use crate::overrides::Store;
 use crate::prepared::Prepared;
-use crate::prompt::Dialect;
 use crate::variables::Context;
 pub use stamp::stamp_of;
 
@@ -128,13 +127,13 @@ impl<'b> Watch<'b> {
     fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let library = self.book.library();
         let mut files = Vec::new();
-        let dialect = prepared.prompt().dialect;
-        if (dialect == Dialect::Sections || prepared.guests().iter().any(|guest| guest.is_tree()))
+        let traits = prepared.prompt().dialect.traits();
+        if (traits.is_tree || prepared.guests().iter().any(|guest| guest.is_tree()))
             && let Ok(store) = Store::of_project(library.root())
         {
             files.push(store.root().to_owned());
         }
-        if dialect == Dialect::Directive {
+        if traits.is_item {
             let spaces = library.spaces();
             for space in spaces.all() {
                 let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();

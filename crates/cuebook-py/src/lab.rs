@@ -15,12 +15,9 @@ use crate::context::unknown;
 use crate::errors::{self, Raise};
 use crate::values::to_python;
 
-/// The notations, by name.
-const DIALECTS: [Dialect; 4] = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
-
 fn dialect(name: &str) -> Result<Dialect> {
-    let known = DIALECTS.map(Dialect::as_str);
-    let found = DIALECTS.into_iter().find(|dialect| dialect.as_str() == name);
+    let known = Dialect::ALL.map(Dialect::as_str);
+    let found = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);
     found.ok_or_else(|| unknown("the list of dialects", name, &known))
 }
 

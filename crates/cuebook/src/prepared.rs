@@ -24,7 +24,7 @@ use crate::hooks::{Hooks, Resolved};
 use crate::library::{
     CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, builtin,
 };
-use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
+use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::Place;
 use crate::template::engine::{Compiled, Engines, Loader, Outline};
@@ -157,7 +157,7 @@ impl Prepared {
             defaults: defaults.clone(),
             settings: settings.clone(),
             mode,
-            is_tree: prompt.dialect == Dialect::Sections,
+            is_tree: prompt.dialect.traits().is_tree,
             known: Mutex::default(),
         });
         let hosting = Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
@@ -367,13 +367,13 @@ impl Prepared {
     /// Whether it may have a variable of any name, beside those that are known.
     pub fn takes_any_name(&self) -> bool {
         // A directive that declares nothing takes what it is given.
-        let takes_all = self.prompt.dialect == Dialect::Directive && self.prompt.variables.is_empty();
+        let takes_all = self.prompt.dialect.traits().is_item && self.prompt.variables.is_empty();
         takes_all || self.has_computed_references() || !self.prompt.hooks.is_empty()
     }
 
     /// Whether a name stands for the session here.
     pub fn is_session(&self, name: &str) -> bool {
-        name == SESSION && self.prompt.dialect == Dialect::Sections
+        name == SESSION && self.prompt.dialect.traits().is_tree
     }
 
     /// The names of all its variables.
@@ -381,7 +381,7 @@ impl Prepared {
         let mut names: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.root).collect();
         names.extend(self.prompt.variables.iter().map(|variable| variable.name.clone()));
         names.insert(SYSTEM.into());
-        if self.prompt.dialect == Dialect::Sections {
+        if self.prompt.dialect.traits().is_tree {
             names.insert(SESSION.into());
         }
         names
@@ -394,7 +394,7 @@ impl Prepared {
 
     /// What a caller gave. A caller in Python says `None` for what it does not give.
     fn given(&self, variables: &Variables) -> Variables {
-        if self.prompt.dialect != Dialect::Template {
+        if !self.prompt.dialect.traits().is_folder {
             return variables.clone();
         }
         let is_optional =
@@ -500,7 +500,7 @@ impl Prepared {
     /// namespaces: those that nobody declares, and those that are declared to hold names and values.
     fn find_namespaces(&self) -> Result<(BTreeMap<String, Place>, Vec<Diagnostic>)> {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
-        if self.prompt.dialect == Dialect::Directive {
+        if self.prompt.dialect.traits().is_item {
             return Ok((wanted, Vec::new()));
         }
         for (read, place) in self.reads() {

@@ -3,6 +3,7 @@
 //! These types are what the read stage gives and the later stages take. They hold data and answer simple questions; they
 //! read no files and run nothing.
 
+mod dialect;
 mod format;
 mod model;
 mod property;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
+pub use dialect::{Dialect, Traits};
 pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
@@ -28,31 +30,6 @@ pub use wording::{Returns, Wording};
 pub use crate::by_name::{ByName, Named};
 use crate::redact;
 use crate::source::{Place, Source};
-
-/// The notation that a prompt was written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// A folder with `template.md`, `prompt.py` or both.
-    Template,
-    /// A `.prompty` file.
-    Prompty,
-    /// A tree of sections.
-    Sections,
-    /// A directive.
-    Directive,
-}
-
-impl Dialect {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Dialect::Template => "template",
-            Dialect::Prompty => "prompty",
-            Dialect::Sections => "sections",
-            Dialect::Directive => "directive",
-        }
-    }
-}
 
 /// A definition: everything about a prompt except the values of one render.
 #[derive(Debug)]

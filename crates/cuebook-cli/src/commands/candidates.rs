@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anstyle::Style;
 use cuebook::Book;
 use cuebook::error::printable;
-use cuebook::prompt::Dialect;
 use serde_json::{Value as Json, json};
 
 use super::resolve::providers;
@@ -31,12 +30,11 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             Ok(found) if found.candidate.source == candidate.source => "*",
             _ => " ",
         };
+        let files = candidate.dialect.traits().files.filter(|_| candidate.shadowed_by.is_none());
         let parts: Vec<&str> = [
             (candidate.has_prompt_py, "prompt.py"),
             (candidate.has_template, "template.md"),
-            (candidate.dialect == Dialect::Prompty, ".prompty"),
-            (candidate.dialect == Dialect::Sections, ".sections.md"),
-            (candidate.dialect == Dialect::Directive && candidate.shadowed_by.is_none(), "directive"),
+            (files.is_some(), files.unwrap_or_default()),
             (candidate.shadowed_by.is_some(), "directive, shadowed"),
         ]
         .into_iter()

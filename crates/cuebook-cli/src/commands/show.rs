@@ -7,7 +7,7 @@ use anstyle::Style;
 use cuebook::Context;
 use cuebook::dialect::directive::Directive;
 use cuebook::error::{printable, printable_lines};
-use cuebook::prompt::{Dialect, Need};
+use cuebook::prompt::Need;
 
 use super::with_choice;
 use crate::args::{Options, PromptArgs};
@@ -54,10 +54,11 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(out, "{}", printable_lines(description))?;
     }
     writeln!(out, "\nfrom      {}", printable(&prompt.source.to_string()))?;
-    match prompt.dialect {
-        Dialect::Prompty => writeln!(out, "format    {}", printable(&prompt.format.engine.to_string()))?,
-        Dialect::Sections | Dialect::Directive => {}
-        _ => writeln!(out, "template  {}", printable(prompt.template.name()))?,
+    let traits = prompt.dialect.traits();
+    if traits.has_roles {
+        writeln!(out, "format    {}", printable(&prompt.format.engine.to_string()))?;
+    } else if traits.is_folder {
+        writeln!(out, "template  {}", printable(prompt.template.name()))?;
     }
     let languages = prepared.languages();
     if !languages.is_empty() {

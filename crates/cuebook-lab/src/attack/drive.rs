@@ -13,7 +13,6 @@ use super::{Attack, Breach, Driven, tags};
 use crate::chat::{Marker, Role};
 use crate::error::{Code, Error, Result};
 use crate::prepared::Prepared;
-use crate::prompt::Dialect;
 use crate::render::{Origin, Rendered};
 use crate::source::Place;
 use crate::variables::{Context, RichInput, Variables};
@@ -167,7 +166,8 @@ struct Harmless {
 impl Driver<'_> {
     /// Whether tags around values are borders that the author chose. A directive's form is given, and says so in its own way.
     fn has_borders(&self) -> bool {
-        matches!(self.prepared.prompt().dialect, Dialect::Template | Dialect::Prompty)
+        let traits = self.prepared.prompt().dialect.traits();
+        traits.is_folder || traits.has_roles
     }
 
     fn render(&self, driven: &Map<String, Json>) -> Result<Rendered> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Rich, Type};
+use crate::prompt::{Rich, Type};
 use crate::source::Place;
 use crate::variables::{Context, Layer, SYSTEM, Variables};
 
@@ -69,7 +69,7 @@ impl Input {
             let from_system = prompt.variable(name).is_some_and(|variable| variable.from_system);
             let given = variables.get(name).is_some();
             // A directive that declares something refuses what it does not declare.
-            let taken = prompt.dialect != Dialect::Directive
+            let taken = !prompt.dialect.traits().is_item
                 || prompt.variables.is_empty()
                 || prompt.variable(name).is_some();
             taken

@@ -5,14 +5,14 @@ use crate::chat::wire::{self, Request};
 use crate::chat::{Api, Message, Role};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Model, Prompt, ToolKind};
+use crate::prompt::{Model, Prompt, ToolKind};
 use crate::render::{DEFAULT_PROVIDER, PARSER};
 use crate::source::Place;
 use crate::template::jinja::Program;
 
 /// What is odd about a `.prompty` file that can be read.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    if prepared.prompt().dialect != Dialect::Prompty {
+    if !prepared.prompt().dialect.traits().has_roles {
         return Vec::new();
     }
     let outline = prepared.outline();

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::prepared::Prepared;
-use crate::prompt::Dialect;
 use crate::sections::Missing;
 use crate::source::Place;
 use crate::variables::SYSTEM;
@@ -14,7 +13,7 @@ use crate::variables::SYSTEM;
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
     let mut findings = alone(prepared);
-    let is_lenient = prompt.dialect != Dialect::Sections || prepared.missing() == Missing::Keep;
+    let is_lenient = !prompt.dialect.traits().is_tree || prepared.missing() == Missing::Keep;
     if prepared.declares_nothing() && is_lenient {
         return findings;
     }
@@ -32,15 +31,8 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
         if known || !seen.insert(read.root.clone()) {
             continue;
         }
-        let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
-            match prompt.dialect {
-                Dialect::Prompty | Dialect::Sections => format!("declare it under `inputs`: {{name: {root}, kind: string}}"),
-                Dialect::Directive => format!("declare it: <input name=\"{root}\" type=\"string\">…</input>"),
-                Dialect::Template => format!(
-                    "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
-                ),
-            }
-        });
+        let hint = did_you_mean(&nearest(root, declared.iter().copied()))
+            .unwrap_or_else(|| prompt.dialect.traits().declaration.replace("NAME", root));
         let message = format!("the prompt `{}` does not declare `{root}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));
     }

@@ -112,7 +112,7 @@ impl Library {
         for space in self.spaces().all() {
             for located in self.spaces().walk(ItemType::Directive, space)? {
                 let known = found.entry(located.id.to_string()).or_default();
-                let nearer = known.iter().find(|known| known.dialect == Dialect::Directive);
+                let nearer = known.iter().find(|known| known.dialect.traits().is_item);
                 let nearer = nearer.map(|nearest| nearest.source.clone());
                 known.push(self.offered(&located, nearer));
             }

@@ -11,7 +11,6 @@ use super::{Candidate, Library, UserConfig};
 use crate::error::{Diagnostic, Result};
 use crate::items::Spaces;
 use crate::notation::prompty::{Definition, Environment, LoadOptions};
-use crate::prompt::Dialect;
 use crate::trust::{Granted, Grants, Request};
 
 /// `[prompts]` of the user's settings.
@@ -100,8 +99,9 @@ impl Library {
         // The commands that need the library report why it cannot be listed; a grant can be what is missing.
         let Ok(survey) = self.survey() else { return Ok(Vec::new()) };
         let candidates = survey.ids().flat_map(|(_, candidates)| candidates);
-        let asks =
-            |candidate: &&Candidate| candidate.dialect == Dialect::Prompty && candidate.pack_id.is_none();
+        let asks = |candidate: &&Candidate| {
+            candidate.dialect.traits().reads_environment && candidate.pack_id.is_none()
+        };
         let mut names = Vec::new();
         for candidate in candidates.filter(asks) {
             let recorder = Arc::new(Recorder::default());

@@ -4,7 +4,6 @@ use super::Prepared;
 use crate::dialect;
 use crate::error::{Code, Diagnostic};
 use crate::library::whole_prompt;
-use crate::prompt::Dialect;
 use crate::template::address::Address;
 use crate::template::jinja::names::ReferenceKind;
 
@@ -41,8 +40,8 @@ impl Prepared {
             return None;
         }
         let read = dialect::read(&found.id, &found.candidate, &self.loader, &self.defaults).ok()?;
-        match read.prompt.dialect {
-            Dialect::Sections => Some((found.id, "the inputs and the conditions of sections")),
+        match read.prompt.dialect.traits().is_tree {
+            true => Some((found.id, "the inputs and the conditions of sections")),
             _ if read.prompt.variables.is_empty() => None,
             _ => Some((found.id, "the inputs and their defaults")),
         }

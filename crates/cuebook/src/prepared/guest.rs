@@ -153,9 +153,9 @@ pub(super) fn compile(
     settings: &Settings,
     engines: &Engines,
 ) -> Result<Box<dyn Compiled>> {
-    let engine: &dyn Engine = match prompt.dialect {
-        Dialect::Template => &Jinja,
-        _ => &**engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?,
+    let engine: &dyn Engine = match prompt.dialect.traits().is_folder {
+        true => &Jinja,
+        false => &**engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?,
     };
     engine.compile(Job {
         source: prompt.template.clone(),
@@ -387,7 +387,7 @@ pub fn findings(guests: &[Arc<Guest>], host: Dialect, contradictions: &[Diagnost
                 "declare them in this prompt too, or run the other prompt separately".to_owned(),
             );
         }
-        if guest.begins_messages && host != Dialect::Prompty {
+        if guest.begins_messages && !host.traits().has_roles {
             told(
                 format!("role lines of `{}` are text here: only .prompty files have roles", guest.id),
                 format!(

@@ -16,7 +16,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, nearest
 use crate::hooks::Hooks;
 use crate::items::{Item, ItemId, ItemType};
 use crate::library::{Defaults, LibraryLoader};
-use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
+use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::source::{Place, Source};
 use crate::template::address::{Address, Kind};
 use crate::template::engine::{Compiled, Engines, Loader, Outline, Output};
@@ -358,9 +358,9 @@ impl Hosting {
 }
 
 fn file_hint(prompt: &Prompt) -> String {
-    match prompt.dialect {
-        Dialect::Template => format!("{{% include \"{}/template.md\" %}}", prompt.id),
-        _ => format!("{{% include \"{}.prompty\" %}}", prompt.id),
+    match prompt.dialect.traits().is_folder {
+        true => format!("{{% include \"{}/template.md\" %}}", prompt.id),
+        false => format!("{{% include \"{}.prompty\" %}}", prompt.id),
     }
 }
 

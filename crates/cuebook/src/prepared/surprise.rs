@@ -41,7 +41,7 @@ impl Prepared {
         self.surprises.get_or_init(|| {
             let mut found: Vec<Diagnostic> = self.empty_template().into_iter().collect();
             found.extend(self.opened_inputs());
-            if self.prompt.dialect == Dialect::Prompty {
+            if self.prompt.dialect.traits().has_roles {
                 let roles = Roles::of(&self.prompt.format.parser_options);
                 let outline = self.outline();
                 found.extend(outline.units().iter().flat_map(|unit| self.changed_inputs(unit)));

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::Prepared;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
-use crate::prompt::Dialect;
 use crate::source::Place;
 use crate::variables::{Context, FUNCTIONS, Layer, SYSTEM, Variables};
 
@@ -14,7 +13,7 @@ impl Prepared {
     /// The namespaces that conditions of the templates ask about and nothing can fill but a caller, each with its first place.
     pub(super) fn find_unprovided(&self) -> BTreeMap<String, Place> {
         let mut found = BTreeMap::new();
-        if self.prompt.dialect != Dialect::Template {
+        if !self.prompt.dialect.traits().is_folder {
             return found;
         }
         let program = self.outline();

@@ -10,7 +10,6 @@ use crate::chat::wire::{self, Api, Payload, Request, Wire};
 use crate::chat::{self, Message, Part, Role, Run, Ways};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
-use crate::prompt::Dialect;
 use crate::template::sink::Writer;
 use crate::template::unit::Emission;
 use crate::trace::{self, span};
@@ -83,7 +82,7 @@ impl Rendered {
     /// user says it; what the system says before it ends with a frame of the engine.
     fn parts(&self) -> Vec<(Role, Range<usize>)> {
         let all = 0..self.text().len();
-        if self.prompt().dialect != Dialect::Directive {
+        if !self.prompt().dialect.traits().is_item {
             return vec![(Role::System, all)];
         }
         match self.framed(directive::SYSTEM) {

@@ -15,7 +15,7 @@ use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
 use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Supplier, SystemClock, Variables};
-use crate::prompt::{Dialect, Need, Prompt};
+use crate::prompt::{Need, Prompt};
 
 /// The name under which templates find what the system knows.
 pub const SYSTEM: &str = "system";
@@ -65,7 +65,7 @@ impl Declared {
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
         let declares_system = prompt.variable(SYSTEM).is_some();
         let shadowed = FUNCTIONS.into_iter().filter(|name| prompt.variable(name).is_some()).collect();
-        let has_session = prompt.dialect == Dialect::Sections;
+        let has_session = prompt.dialect.traits().is_tree;
         let contested = Vec::new();
         Declared {
             defaults,
