@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_of_all_rounds_counts_and_whoever_fails_is_out_with_the_reason() {
+    fn the_best_round_counts_and_failures_are_named() {
         let mut times = [5.0, 3.0, 4.0].into_iter();
         let mut failing = [1.0].into_iter();
         let contestants: Vec<Result<Turns<'_>, String>> = vec![

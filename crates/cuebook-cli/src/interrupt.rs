@@ -52,11 +52,11 @@ impl Watch for Interrupted {
 
 /// A process that runs a thread for somebody who has left. Whoever tells it to end, such as a machine that is shut down, has
 /// nothing against the thread: what runs is stopped, and the thread can be resumed.
-pub struct ToldToEnd(Arc<AtomicBool>);
+pub struct EndSignal(Arc<AtomicBool>);
 
-impl ToldToEnd {
+impl EndSignal {
     /// Listens from now on.
-    pub fn new() -> ToldToEnd {
+    pub fn new() -> EndSignal {
         let told = Arc::new(AtomicBool::new(false));
         #[cfg(unix)]
         {
@@ -67,11 +67,11 @@ impl ToldToEnd {
             // Whoever started this may be gone at any moment, and takes its terminal along. That is no reason to end.
             let _ = signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)));
         }
-        ToldToEnd(told)
+        EndSignal(told)
     }
 }
 
-impl Watch for ToldToEnd {
+impl Watch for EndSignal {
     fn cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_failed_are_told_and_what_children_spent_is_counted() {
+    fn failed_hooks_and_child_costs_are_reported() {
         let thread = ThreadId::known("a/b/b-1");
         let told = |kind: Kind, payload: Json| {
             let entry = cuebook_run::Entry::new(kind, payload);

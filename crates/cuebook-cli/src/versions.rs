@@ -18,7 +18,7 @@ const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".zip"];
 
 /// What is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meant {
+pub enum VersionName {
     /// A prompt of the project, or one at a path.
     Here(String),
     /// A prompt as a revision has it.
@@ -38,7 +38,7 @@ pub enum Meant {
 }
 
 /// A place that a version is in, kept for as long as it is looked at.
-pub enum Stand<'b> {
+pub enum OpenVersion<'b> {
     /// The project.
     Here {
         /// Its book.
@@ -79,17 +79,17 @@ pub enum Stand<'b> {
 }
 
 /// A revision of the project. Its files are copied once, for any number of prompts.
-pub struct Past {
+pub struct PastRevision {
     repository: Repository,
     tree: Tree,
     revision: String,
     copied: OnceCell<(Arc<Copy>, Arc<Book>)>,
 }
 
-impl Meant {
+impl VersionName {
     /// Reads what was given. A file may have a colon in its name, so what is there is taken first.
-    pub fn read(given: &str) -> Result<Meant> {
-        let here = || Ok(Meant::Here(given.to_owned()));
+    pub fn read(given: &str) -> Result<VersionName> {
+        let here = || Ok(VersionName::Here(given.to_owned()));
         if Path::new(given).symlink_metadata().is_ok() {
             return here();
         }
@@ -104,8 +104,8 @@ impl Meant {
         let is_pack = ARCHIVES.iter().any(|end| place.to_lowercase().ends_with(end))
             || Path::new(&place).join("pack.json").is_file();
         Ok(match is_pack {
-            true => Meant::Packed { pack: place, prompt },
-            false => Meant::Revision { revision: place, prompt },
+            true => VersionName::Packed { pack: place, prompt },
+            false => VersionName::Revision { revision: place, prompt },
         })
     }
 }
@@ -124,40 +124,47 @@ fn split(given: &str) -> Option<(&str, &str)> {
     None
 }
 
-impl<'b> Stand<'b> {
+impl<'b> OpenVersion<'b> {
     /// Opens what is meant.
-    pub fn open(meant: &Meant, book: &'b Book) -> Result<Stand<'b>> {
+    pub fn open(meant: &VersionName, book: &'b Book) -> Result<OpenVersion<'b>> {
         match meant {
-            Meant::Here(given) => Ok(Stand::Here { book, prompt: here(book, given), label: given.clone() }),
-            Meant::Revision { revision, prompt } => Past::open(book, revision)?.stand(prompt, None),
-            Meant::Packed { pack, prompt } => Self::packed(pack, prompt),
+            VersionName::Here(given) => {
+                Ok(OpenVersion::Here { book, prompt: here(book, given), label: given.clone() })
+            }
+            VersionName::Revision { revision, prompt } => {
+                PastRevision::open(book, revision)?.stand(prompt, None)
+            }
+            VersionName::Packed { pack, prompt } => Self::packed(pack, prompt),
         }
     }
 
     /// Whether it is the project as it is now.
     pub fn is_here(&self) -> bool {
-        matches!(self, Stand::Here { .. })
+        matches!(self, OpenVersion::Here { .. })
     }
 
     /// What a file of it is called.
     pub fn name(&self, file: &str) -> String {
         match self {
-            Stand::Here { .. } => file.to_owned(),
-            Stand::Revision { names, .. } | Stand::Packed { names, .. } => names.file(file),
+            OpenVersion::Here { .. } => file.to_owned(),
+            OpenVersion::Revision { names, .. } | OpenVersion::Packed { names, .. } => names.file(file),
         }
     }
 
     /// Finds the version.
     pub fn version(&self, context: &Context, clock: &Arc<dyn Clock>) -> Result<Version<'_>> {
         match self {
-            Stand::Here { book, prompt, label } => {
+            OpenVersion::Here { book, prompt, label } => {
                 Ok(Version::find(book, prompt, context, clock)?.labelled(label))
             }
-            Stand::Revision { prompt, label, names, .. } | Stand::Packed { prompt, label, names, .. } => {
+            OpenVersion::Revision { prompt, label, names, .. }
+            | OpenVersion::Packed { prompt, label, names, .. } => {
                 let version = Version::find(self.book(), prompt, context, clock);
                 let version = version.map_err(|error| match (self, error.code()) {
                     // Where it was looked for is the copy's business.
-                    (Stand::Packed { absent, .. }, Code::PromptNotFound | Code::Unreadable) => absent.clone(),
+                    (OpenVersion::Packed { absent, .. }, Code::PromptNotFound | Code::Unreadable) => {
+                        absent.clone()
+                    }
                     _ => names.retell(error),
                 })?;
                 if !version.lies_in(&self.folder()) {
@@ -171,23 +178,23 @@ impl<'b> Stand<'b> {
     /// Its book.
     fn book(&self) -> &Book {
         match self {
-            Stand::Here { book, .. } => book,
-            Stand::Revision { book, .. } => book,
-            Stand::Packed { book, .. } => book,
+            OpenVersion::Here { book, .. } => book,
+            OpenVersion::Revision { book, .. } => book,
+            OpenVersion::Packed { book, .. } => book,
         }
     }
 
     /// The folder that everything of it lies in.
     fn folder(&self) -> PathBuf {
         match self {
-            Stand::Here { book, .. } => book.library().root().to_owned(),
-            Stand::Revision { copy, .. } => copy.path(Path::new("")),
-            Stand::Packed { book, .. } => book.library().root().to_owned(),
+            OpenVersion::Here { book, .. } => book.library().root().to_owned(),
+            OpenVersion::Revision { copy, .. } => copy.path(Path::new("")),
+            OpenVersion::Packed { book, .. } => book.library().root().to_owned(),
         }
     }
 
     /// A pack is installed into a project that has nothing else.
-    fn packed(pack: &str, prompt: &str) -> Result<Stand<'b>> {
+    fn packed(pack: &str, prompt: &str) -> Result<OpenVersion<'b>> {
         let path = Path::new(pack);
         if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return Err(files::not_there(path, pack));
@@ -208,16 +215,16 @@ impl<'b> Stand<'b> {
         };
         let book = Box::new(Book::open(root).with_paths(true));
         let absent = not_packed(asked, pack, &offered);
-        Ok(Stand::Packed { book, prompt, label, names, absent, _folder: folder })
+        Ok(OpenVersion::Packed { book, prompt, label, names, absent, _folder: folder })
     }
 }
 
-impl Past {
+impl PastRevision {
     /// A revision of the repository around a project.
-    pub fn open(book: &Book, revision: &str) -> Result<Past> {
+    pub fn open(book: &Book, revision: &str) -> Result<PastRevision> {
         let repository = Repository::around(book.library().root())?;
         let tree = repository.tree(revision)?;
-        Ok(Past { repository, tree, revision: revision.to_owned(), copied: OnceCell::new() })
+        Ok(PastRevision { repository, tree, revision: revision.to_owned(), copied: OnceCell::new() })
     }
 
     /// The book of the revision.
@@ -226,7 +233,7 @@ impl Past {
     }
 
     /// What it has in the place of a version that is here, or else under the same id.
-    pub fn in_place_of<'b>(&self, version: &Version<'_>, book: &Book) -> Result<Stand<'b>> {
+    pub fn in_place_of<'b>(&self, version: &Version<'_>, book: &Book) -> Result<OpenVersion<'b>> {
         let found = version.prepared().found();
         if version.is_built_in() {
             let message = format!("`{}` is built into the program, so no revision has it", found.id);
@@ -249,8 +256,8 @@ impl Past {
     }
 
     /// A prompt of the revision.
-    fn stand<'b>(&self, prompt: &str, in_place_of: Option<(&Path, &str)>) -> Result<Stand<'b>> {
-        let Past { repository, tree, revision, .. } = self;
+    fn stand<'b>(&self, prompt: &str, in_place_of: Option<(&Path, &str)>) -> Result<OpenVersion<'b>> {
+        let PastRevision { repository, tree, revision, .. } = self;
         let top = repository.top();
         let in_tree = |path: PathBuf| {
             let path = normal(&path).strip_prefix(&top).ok()?.to_owned();
@@ -305,7 +312,7 @@ impl Past {
             Some(_) => format!("{revision}:{asked}"),
             None => format!("{revision}:{}", shown(&names, &prompt, revision)),
         };
-        Ok(Stand::Revision { book: old, prompt, label, names, copy })
+        Ok(OpenVersion::Revision { book: old, prompt, label, names, copy })
     }
 }
 
@@ -384,14 +391,14 @@ mod tests {
 
     #[test]
     fn a_colon_parts_revisions_and_archives_from_prompts() {
-        let revision = |revision: &str, prompt: &str| Meant::Revision {
+        let revision = |revision: &str, prompt: &str| VersionName::Revision {
             revision: revision.into(),
             prompt: prompt.into(),
         };
-        assert_eq!(Meant::read("HEAD~2:support/reply").unwrap(), revision("HEAD~2", "support/reply"));
-        assert_eq!(Meant::read("HEAD@{10:00}:hi").unwrap(), revision("HEAD@{10:00}", "hi"));
-        assert_eq!(Meant::read("polite/greet").unwrap(), Meant::Here("polite/greet".into()));
-        assert!(matches!(Meant::read("p-1.0.tar.gz:greet").unwrap(), Meant::Packed { .. }));
-        assert!(Meant::read(":hi").is_err() && Meant::read("HEAD:").is_err());
+        assert_eq!(VersionName::read("HEAD~2:support/reply").unwrap(), revision("HEAD~2", "support/reply"));
+        assert_eq!(VersionName::read("HEAD@{10:00}:hi").unwrap(), revision("HEAD@{10:00}", "hi"));
+        assert_eq!(VersionName::read("polite/greet").unwrap(), VersionName::Here("polite/greet".into()));
+        assert!(matches!(VersionName::read("p-1.0.tar.gz:greet").unwrap(), VersionName::Packed { .. }));
+        assert!(VersionName::read(":hi").is_err() && VersionName::read("HEAD:").is_err());
     }
 }

@@ -55,7 +55,7 @@ fn the_prompts_that_ship_with_the_program_hold() {
 }
 
 #[test]
-fn a_prompt_without_inputs_and_one_that_cannot_be_rendered_say_so() {
+fn prompts_without_inputs_or_renders_are_reported() {
     Test::new()
         .file("prompts/p/template.md", "Hi.")
         .args(["attack", "p"])
@@ -119,7 +119,7 @@ fn attack(project: &Project, args: &[&str]) -> (Option<i32>, Json) {
 }
 
 #[test]
-fn inputs_that_cannot_carry_text_are_driven_with_values_of_their_type() {
+fn typed_inputs_get_values_of_their_type() {
     let project = Project::new();
     project.write(
         "user_data/shared/prompts/p/template.md",
@@ -142,7 +142,7 @@ fn inputs_that_cannot_carry_text_are_driven_with_values_of_their_type() {
 }
 
 #[test]
-fn an_input_of_which_every_value_is_refused_makes_the_attack_fail() {
+fn an_input_that_refuses_every_value_fails_the_attack() {
     let project = Project::new();
     // With any text behind the harmless one, this fails.
     project.write("prompts/p/template.md", "{% if n != \"harmless\" %}{{ 1 // 0 }}{% endif %}{{ n }}");
@@ -161,7 +161,7 @@ fn an_input_of_which_every_value_is_refused_makes_the_attack_fail() {
 }
 
 #[test]
-fn a_value_that_closes_the_tag_around_it_is_found_also_in_an_include() {
+fn a_value_that_closes_a_tag_is_found_in_includes() {
     let project = Project::new();
     project.write("prompts/partials/doc.md", "<doc>\n{{ doc }}\n</doc>\n");
     project.write("prompts/p/template.md", "Read it.\n{% include \"partials/doc.md\" %}");

@@ -97,7 +97,7 @@ fn an_endless_loop_is_stopped() {
 }
 
 #[test]
-fn an_endless_loop_that_takes_no_signals_is_stopped_with_its_children() {
+fn an_endless_loop_is_stopped_with_its_children() {
     let Some(()) = python_or_skip() else { return };
     assert_error(
         "import signal, subprocess\nfor number in range(1, 65):\n    try: signal.signal(number, signal.SIG_IGN)\n    except Exception: pass\n\
@@ -288,7 +288,7 @@ fn messages_that_the_hook_forges_grant_nothing_and_end_the_call() {
 }
 
 #[test]
-fn a_module_in_the_workspace_or_the_pack_stands_in_for_none_of_pythons() {
+fn no_module_of_a_pack_replaces_one_of_python() {
     let Some(()) = python_or_skip() else { return };
     let stage = Stage::new("import json, statistics\nresult = f'{json.dumps(1)} {statistics.mean([1, 3])}'");
     for module in ["json.py", "statistics.py", "os.py"] {
@@ -342,7 +342,7 @@ fn what_is_shown_for_approval_is_what_runs() {
 }
 
 #[test]
-fn a_module_that_changes_while_the_hook_runs_is_the_one_that_was_approved() {
+fn a_hook_imports_the_approved_module() {
     let Some(()) = python_or_skip() else { return };
     let stage = Stage::new("import time\ntime.sleep(1)\nimport helper\nresult = helper.WORD");
     let file = "user_data/packs/stranger/prompts/attack/helper.py";

@@ -84,7 +84,7 @@ fn an_update_asks_writes_whole_files_and_changes_nothing_else() {
 }
 
 #[test]
-fn the_counts_of_an_update_are_those_of_the_cases_and_say_what_was_written() {
+fn an_update_counts_its_cases() {
     let project = Project::new();
     project.write("prompts/p/template.md", "Hi.\n");
     let cases = "## first\n\n## other\n```text expected\nold\n```\n\n## same\n```text expected\nHi.\n```\n\n\
@@ -175,7 +175,7 @@ fn every_dialect_has_its_cases_beside_it_and_folders_hold_many() {
 }
 
 #[test]
-fn slips_are_told_with_what_was_meant_and_prompts_without_cases_are_listed() {
+fn typos_get_hints_and_untested_prompts_are_listed() {
     let project = greeting();
     project.write(
         "prompts/hi/tests.md",
@@ -221,7 +221,7 @@ const PERSON: &str = include_str!("support/person.py");
 
 #[cfg(unix)]
 #[test]
-fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
+fn only_confirmed_differences_are_written() {
     if support::python_or_skip().is_none() {
         return;
     }
@@ -269,7 +269,7 @@ fn whether_cases_failed_is_told_though_nobody_reads_which() {
 }
 
 #[test]
-fn a_block_is_put_between_the_lines_of_a_file_with_carriage_returns() {
+fn a_block_fits_into_a_file_with_carriage_returns() {
     let project = Project::new();
     project.write("prompts/a/template.md", "A{{ x }}.");
     let before = "## one\r\n```yaml inputs\r\nx: 1\r\n```\r\n\r\n## two\r\nProse.\r\n\r\n\r\n## three\r\n```text expected\r\nA.\r\n```\r\n";
@@ -286,7 +286,7 @@ fn a_block_is_put_between_the_lines_of_a_file_with_carriage_returns() {
 }
 
 #[test]
-fn what_an_update_writes_down_passes_though_values_have_carriage_returns() {
+fn updates_pass_with_carriage_returns_in_values() {
     for line_end in ["\n", "\r\n"] {
         let project = Project::new();
         project.write("prompts/a/template.md", "{{ x }}\nEnd {{ y }}.");

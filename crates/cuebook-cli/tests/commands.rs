@@ -98,7 +98,7 @@ fn help_has_topics_and_suggests_the_near_ones() {
 }
 
 #[test]
-fn a_conflict_carries_its_candidates_with_their_versions_even_if_one_is_broken() {
+fn a_conflict_lists_candidates_and_versions() {
     let project = Project::new();
     project.write("prompts/p/prompt.py", "METADATA = {");
     project.write(
@@ -136,7 +136,7 @@ fn check_takes_folders_and_goes_on_after_a_bad_target() {
 }
 
 #[test]
-fn a_damaged_file_of_ours_is_an_error_of_the_command_and_not_of_every_prompt() {
+fn a_damaged_settings_file_is_one_error() {
     let project = Project::new();
     project.write("user_data/shared/prompts/resolution.json", r#"{"q": {"source": 3}}"#);
     assert_eq!(json(&project, &["list", "--json"])["error"]["code"], "CB107");
@@ -222,7 +222,7 @@ fn a_replacement_goes_with_its_pack_and_must_be_accepted_again() {
 }
 
 #[test]
-fn a_pack_whose_replacements_cannot_be_recorded_is_not_installed() {
+fn a_pack_needs_its_replacements_recorded() {
     let project = Project::new();
     project.write("prompts/coding/template.md", "ours");
     project.write("user_data/shared/prompts/resolution.json", "{\"q\": ");
@@ -260,7 +260,7 @@ fn completions_are_made_for_every_shell() {
 }
 
 #[test]
-fn an_unconditional_circle_of_includes_is_an_error_and_the_render_names_it() {
+fn a_cycle_of_includes_is_an_error() {
     Test::new()
         .file("prompts/a/template.md", "{% include 'b/template.md' %}")
         .file("prompts/b/template.md", "{% include 'a/template.md' %}")

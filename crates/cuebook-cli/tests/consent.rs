@@ -83,7 +83,7 @@ fn no_at_an_upgrade_keeps_the_old_text_and_yes_takes_the_new() {
 }
 
 #[test]
-fn an_upgrade_that_drops_its_proposal_cannot_change_the_text_either() {
+fn an_upgrade_cannot_change_an_accepted_text() {
     let project = replaced();
     project.write("polite/pack.json", r#"{"pack_id": "polite", "prompts": ["hello"]}"#);
     let upgrade = cuebook(&project, &["pack", "install", "polite", "--upgrade"]);
@@ -297,7 +297,7 @@ fn rustix_fifo(path: &Path) {
 }
 
 #[test]
-fn a_conversation_speaks_only_with_the_roles_that_its_input_lists() {
+fn a_conversation_has_only_listed_roles() {
     let prompt = |declared: &str| {
         format!(
             "---\ninputs:\n  history: {{kind: thread{declared}}}\n---\nsystem:\nBe kind.\n\n{{{{ history }}}}\n"

@@ -47,7 +47,7 @@ fn one_file_is_all_of_stdout_and_two_have_their_names() {
 }
 
 #[test]
-fn files_are_written_where_they_are_wanted_and_never_over_others() {
+fn convert_never_overwrites_other_files() {
     let project = project();
     let (code, out, err) = run(&project, &["p", "--to", "prompty", "--out", "made/hello.prompty"]);
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
@@ -76,7 +76,7 @@ fn files_are_written_where_they_are_wanted_and_never_over_others() {
 }
 
 #[test]
-fn a_name_that_contradicts_the_notation_is_refused_with_a_better_one() {
+fn a_name_that_contradicts_the_notation_is_refused() {
     let project = project();
     for (to, out, better) in [
         ("template", "made/x.prompty", "--out made/x\n"),
@@ -167,7 +167,7 @@ fn half_of_a_template_is_never_left_behind() {
 }
 
 #[test]
-fn strict_fails_with_everything_that_would_be_lost_and_writes_nothing() {
+fn strict_conversion_lists_losses_and_writes_nothing() {
     let project = project();
     project.write("q.prompty", "---\nmodel: {id: m}\ntools: [{name: t, kind: function}]\n---\nHi.");
     let args = ["q.prompty", "--to", "template", "--out", "made", "--strict"];
@@ -218,7 +218,7 @@ fn slips_are_told_with_the_next_step() {
 }
 
 #[test]
-fn the_last_newline_of_an_include_is_dropped_in_other_dialects_too() {
+fn every_dialect_drops_the_last_newline_of_includes() {
     for (number, template) in [
         "Hi {{ name }}.\n{% include 'partials/rules.md' %}\nBye.\n",
         "{% include 'partials/rules.md' %}\n\n  Bye {{ name }}.\n{% include 'partials/rules.md' %}\n",
@@ -284,7 +284,7 @@ Greet {{ name }}.
 ";
 
 #[test]
-fn a_file_of_prompty_1_is_rewritten_for_prompty_2_and_each_change_is_reported() {
+fn prompty_1_files_are_rewritten_with_a_report() {
     let project = project();
     project.write("prompts/old.prompty", OLD);
     let (code, out, err) = run(&project, &["old", "--to", "prompty"]);

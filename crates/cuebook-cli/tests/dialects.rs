@@ -143,7 +143,7 @@ impl Stage {
 }
 
 #[test]
-fn an_id_in_four_dialects_is_one_conflict_and_each_choice_works_everywhere() {
+fn an_id_in_four_dialects_is_one_conflict() {
     let stage = Stage::new();
     let sources: Vec<(&str, String)> =
         DIALECTS.iter().map(|(dialect, ..)| (*dialect, stage.write(dialect, "helper"))).collect();
@@ -182,7 +182,7 @@ fn an_id_in_four_dialects_is_one_conflict_and_each_choice_works_everywhere() {
 }
 
 #[test]
-fn a_directive_is_executed_with_what_it_includes_and_refused_with_what_nobody_signed() {
+fn a_directive_runs_with_signed_includes_only() {
     let stage = Stage::new();
     stage.write("directive", "inner");
     let tea = "```yaml\nname: tea\ncategory: \"\"\ntitle: Tea\nauthor: ann\nversion: 1.0.0\nentry_type: fact\n```\n\nFour minutes.\n";
@@ -214,7 +214,7 @@ fn a_directive_is_executed_with_what_it_includes_and_refused_with_what_nobody_si
 }
 
 #[test]
-fn every_dialect_is_included_on_the_command_line_and_explained_by_its_own_file() {
+fn includes_of_every_dialect_name_their_file() {
     let stage = Stage::new();
     for (dialect, ..) in DIALECTS {
         stage.write(dialect, dialect);

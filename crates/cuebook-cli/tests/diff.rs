@@ -53,7 +53,7 @@ fn greeting() -> Project {
 }
 
 #[test]
-fn a_folder_of_the_settings_that_was_empty_when_it_was_committed_is_empty() {
+fn an_empty_committed_folder_stays_empty() {
     let project = Project::new();
     project.write("cuebook.toml", "[library]\npaths = [\"team\"]\n");
     project.write("prompts/hi/template.md", "Hi.\n");
@@ -66,7 +66,7 @@ fn a_folder_of_the_settings_that_was_empty_when_it_was_committed_is_empty() {
 }
 
 #[test]
-fn what_is_here_is_compared_with_the_last_commit_and_with_any_other() {
+fn diff_compares_with_any_commit() {
     let project = greeting();
     let values = ["--var", "name=Ada"];
     let run = |args: &[&str]| diff(&project, &[args, &values].concat());
@@ -102,7 +102,7 @@ tokens, estimated
 }
 
 #[test]
-fn paths_count_from_where_somebody_stands_from_the_project_and_from_the_top() {
+fn paths_are_relative_to_folder_project_or_root() {
     let project = Project::new();
     project.write("apps/one/cuebook.toml", "");
     project.write("apps/one/prompts/hi/template.md", "Hi!\n");
@@ -153,7 +153,7 @@ fn what_a_revision_does_not_have_is_told_with_what_was_meant() {
 }
 
 #[test]
-fn without_a_repository_or_git_that_is_what_is_told_and_files_are_compared_all_the_same() {
+fn diff_without_git_compares_files() {
     let project = Project::new();
     project.write("a.prompty", "---\nname: p\n---\nsystem:\nOne.\n");
     project.write("b.prompty", "---\nname: p\n---\nsystem:\nTwo.\n\nuser:\nGo.\n");
@@ -240,7 +240,7 @@ fn links_of_a_revision_lead_nowhere_outside_of_it() {
 }
 
 #[test]
-fn prompts_of_packs_and_of_archives_are_compared_without_a_choice() {
+fn packs_and_archives_are_compared() {
     let project = Project::new();
     for (pack, text) in [("polite", "Good day!\n"), ("brisk", "Hey!\n")] {
         project.write(&format!("user_data/packs/{pack}/pack.json"), format!(r#"{{"pack_id": "{pack}"}}"#));
@@ -320,7 +320,7 @@ fn scripts_get_everything_and_no_colours() {
 }
 
 #[test]
-fn whether_there_is_a_difference_is_told_though_nobody_reads_what_it_is() {
+fn diff_exits_with_one_into_a_closed_pipe() {
     let project = Project::new();
     project.write("prompts/one/template.md", "One.");
     project.write("prompts/two/template.md", "Two.");
@@ -337,7 +337,7 @@ fn whether_there_is_a_difference_is_told_though_nobody_reads_what_it_is() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_that_cannot_be_written_is_a_failure_and_no_difference() {
+fn an_unwritable_answer_is_a_failure() {
     let project = Project::new();
     project.write("prompts/one/template.md", "One.");
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();

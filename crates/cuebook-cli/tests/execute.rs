@@ -64,7 +64,7 @@ fn parameters_come_from_arguments_files_and_stdin() {
 }
 
 #[test]
-fn what_fails_says_so_in_words_and_in_json_and_with_its_exit_code() {
+fn failures_have_words_json_and_an_exit_code() {
     let project = project();
     let (code, stdout, stderr) = cuebook(&project, &["execute", "tool", "demo/fail"], "");
     assert_eq!((code, stdout.as_str()), (1, "out\n"));
@@ -138,6 +138,6 @@ fn an_interrupt_stops_the_tool_as_well() {
 
 #[cfg(unix)]
 #[test]
-fn a_second_interrupt_ends_a_tool_that_does_not_listen_and_leaves_nothing_behind() {
+fn a_second_interrupt_kills_a_deaf_tool() {
     interrupted("demo/deaf", 2);
 }

@@ -100,7 +100,7 @@ fn what_is_not_there_is_an_error_with_a_way_out() {
 }
 
 #[test]
-fn the_pack_of_an_included_file_and_the_signature_of_a_directive_are_told() {
+fn explain_names_packs_and_signatures() {
     let project = Project::new();
     project.write("user_data/packs/polite/pack.json", r#"{"pack_id": "polite", "prompts": ["greeting"]}"#);
     project.write("user_data/packs/polite/prompts/greeting/template.md", "Good day, {{ name }}.");
@@ -158,7 +158,7 @@ fn tokens_are_told_by_file_variable_and_section_and_add_up() {
 }
 
 #[test]
-fn colours_tell_origins_apart_and_values_cannot_reach_the_terminal() {
+fn values_cannot_control_the_terminal() {
     let project = letter();
     let args = ["explain", "letter", "--var", "name=\u{1b}[31mred\u{202e}", "--color", "always"];
     let (_, out, _) = cuebook(&project, &args);
@@ -240,7 +240,7 @@ fn a_page_takes_the_place_of_a_page_and_of_nothing_else_unasked() {
 }
 
 #[test]
-fn a_page_that_cannot_be_written_and_options_that_exclude_each_other_are_errors() {
+fn unwritable_pages_and_conflicting_options_are_errors() {
     let project = letter();
     project.write("file", "");
     let (code, _, err) =
@@ -280,7 +280,7 @@ fn a_picture_replaces_a_picture_and_escapes_its_text() {
 }
 
 #[test]
-fn a_match_is_told_by_its_own_line_and_not_by_that_of_the_text_around_it() {
+fn a_match_shows_its_own_line() {
     let project = Project::new();
     project.write("prompts/long/template.md", "one\r\ntwo\r\nthe third\r\n");
     let (code, out, err) = cuebook(&project, &["explain", "long", "--find", "third"]);

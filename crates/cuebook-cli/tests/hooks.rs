@@ -147,7 +147,7 @@ fn git_toolkit() -> Project {
 }
 
 #[test]
-fn a_pack_provides_the_branch_of_the_workspace_once_it_is_approved() {
+fn an_approved_pack_provides_the_git_branch() {
     let Some(()) = python_or_skip() else { return };
     if Command::new("git").arg("--version").output().is_err() {
         return skip::missing_peer("git is missing");
@@ -220,7 +220,7 @@ fn what_a_hook_prints_is_talk_and_never_part_of_the_text() {
 }
 
 #[test]
-fn modules_beside_the_prompt_are_found_and_a_failure_in_them_is_shown() {
+fn modules_beside_a_prompt_are_found() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();
     project.write("prompts/p/prompt.py", "TEMPLATE = \"{{ x }}\"\nfrom helpers.words import word\n\ndef pre_render(v, c):\n    v['x'] = word(v['n'])\n    return v\n");

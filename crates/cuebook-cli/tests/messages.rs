@@ -33,7 +33,7 @@ fn has(told: &str, wanted: &[&str]) {
 // Messages
 
 #[test]
-fn yaml_names_the_bracket_that_is_open_or_the_text_that_needs_quotes() {
+fn yaml_errors_name_open_brackets_and_missing_quotes() {
     let project = Project::new();
     project.write("prompts/a.prompty", "---\ninputs: [\n  q: {kind: string}\n---\nuser:\n{{ q }}\n");
     let told = refused(&project, &["render", "a"]);
@@ -55,7 +55,7 @@ fn a_path_with_backslashes_is_shown_as_it_was_typed() {
 }
 
 #[test]
-fn a_prompt_that_is_not_found_says_where_it_was_looked_for_and_who_named_it() {
+fn a_missing_prompt_lists_the_searched_places() {
     let project = Project::new();
     project.write("prompts/greeting/template.md", "Hi.\n");
     let told = refused(&project, &["render", "greting"]);
@@ -123,7 +123,7 @@ fn a_directive_that_cannot_be_read_names_its_file_and_code_once() {
 }
 
 #[test]
-fn a_model_that_nobody_offers_gets_the_nearest_names_and_no_list() {
+fn an_unknown_model_gets_the_nearest_names() {
     let project = Project::new();
     project.write("prompts/ask/template.md", "Hi.\n");
     let told = refused(&project, &["run", "ask", "--model", "gpt5-mini"]);

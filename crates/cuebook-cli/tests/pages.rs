@@ -152,7 +152,7 @@ fn topic(file: &str, most_lines: usize) {
 }
 
 #[test]
-fn the_code_of_a_pack_that_changes_while_it_is_looked_at_is_not_approved() {
+fn pack_code_that_changes_during_review_is_refused() {
     let project = Project::new();
     project.write("user_data/packs/polite/pack.json", r#"{"pack_id": "polite", "prompts": ["greeting"]}"#);
     project.write("user_data/packs/polite/prompts/greeting/prompt.py", "TEMPLATE = 'Good day.'\n");

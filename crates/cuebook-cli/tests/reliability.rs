@@ -278,7 +278,7 @@ impl World {
 }
 
 #[test]
-fn two_processes_write_at_once_and_one_is_killed_a_thousand_times_and_nothing_is_torn_or_lost() {
+fn concurrent_killed_writers_lose_nothing() {
     let seed = match std::env::var("RELIABILITY_SEED") {
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64,
@@ -361,7 +361,7 @@ fn eight_processes_record_choices_at_once_and_none_is_lost() {
 }
 
 #[test]
-fn threads_of_one_process_record_choices_at_once_and_none_is_lost() {
+fn concurrent_choices_are_all_recorded() {
     const EACH: usize = 25;
     let project = Project::new();
     for prompt in 0..8 * EACH {

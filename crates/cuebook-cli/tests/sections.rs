@@ -49,7 +49,7 @@ fn json(project: &Project, args: &[&str]) -> Json {
 }
 
 #[test]
-fn a_session_remembers_what_was_opened_and_a_failed_render_remembers_nothing() {
+fn a_session_keeps_opened_sections_of_good_renders() {
     let project = guide();
     let session = project.path().join("deep/session.json");
     let (code, text, _) =
@@ -156,7 +156,7 @@ fn overrides_are_seeded_shown_used_and_deleted_by_tag() {
 }
 
 #[test]
-fn a_name_of_two_sections_opens_both_and_what_stays_closed_is_told() {
+fn a_name_of_two_sections_opens_both() {
     let project = Project::new();
     let closed =
         |key: &str| format!("```yaml section\nkey: {key}\nsummary: Short.\nvisibility: summary\n```\n");
@@ -181,7 +181,7 @@ fn a_name_of_two_sections_opens_both_and_what_stays_closed_is_told() {
 }
 
 #[test]
-fn a_hint_about_an_unknown_section_of_a_large_prompt_stays_short() {
+fn hints_about_unknown_sections_stay_short() {
     let project = Project::new();
     let text: String = (0..5000).map(|number| format!("# S{number}\n")).collect();
     project.write("prompts/large.sections.md", &text);
@@ -240,7 +240,7 @@ Be kind, be brief, and never promise what the shop cannot do, whatever the lette
 ";
 
 #[test]
-fn a_budget_covers_the_whole_request_and_stderr_lists_what_was_dropped() {
+fn a_budget_covers_the_whole_request() {
     let project = Project::new();
     project.write("prompts/desk.sections.md", DESK);
     let whole = json(&project, &["tokens", "desk", "--json"]);
@@ -290,7 +290,7 @@ fn a_section_that_goes_takes_its_tools_with_it() {
 }
 
 #[test]
-fn the_page_of_a_tree_shows_its_sections_its_budget_and_what_was_dropped() {
+fn the_page_of_a_tree_shows_sections_and_budget() {
     let project = Project::new();
     project.write("prompts/desk.sections.md", DESK);
     let total = json(&project, &["tokens", "desk", "--json"])["total"].as_u64().unwrap();

@@ -96,7 +96,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
             "a_dry_run_and_the_lockfile_name_the_interpreter",
             "every_way_to_a_program_of_the_project_needs_a_grant",
             "a_program_below_proc_self_cwd_is_that_of_this_process",
-            "a_project_program_that_looks_for_an_interpreter_needs_a_grant",
+            "a_project_program_needs_a_grant_to_find_python",
         ],
     ),
     (
@@ -165,8 +165,8 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "a tool reads provider keys",
         &[
             "a_tool_of_a_thread_finds_no_secret",
-            "a_fenced_tool_sees_neither_the_home_folder_nor_other_processes",
-            "a_program_that_holds_keys_hides_them_from_programs_of_the_same_user",
+            "a_fenced_tool_sees_no_home_and_no_processes",
+            "a_program_hides_its_keys_from_other_programs",
         ],
     ),
     ("M2", "a clone brings its own approvals", &["approvals_inside_a_project_count_for_nothing"]),
@@ -215,7 +215,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "M10",
         "a conversation takes any role",
         &[
-            "a_conversation_speaks_only_with_the_roles_that_its_input_lists",
+            "a_conversation_has_only_listed_roles",
             "a_conversation_is_driven_with_roles_that_it_must_not_have",
         ],
     ),
@@ -225,7 +225,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "an MCP client gets shells by default",
         &[
             "a_shell_and_writing_need_to_be_allowed_by_name",
-            "a_read_only_server_has_prompts_and_resources_and_nothing_else",
+            "a_read_only_server_has_prompts_and_resources_only",
         ],
     ),
     (

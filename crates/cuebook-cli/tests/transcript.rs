@@ -47,7 +47,7 @@ fn a_page_that_tells_the_truth_stays_as_it_is() {
 }
 
 #[test]
-fn a_page_that_does_not_is_rewritten_where_it_is_wrong_and_only_there() {
+fn only_wrong_output_of_a_page_is_rewritten() {
     let wrong = PAGE.replace("Hi Ada!", "Hi Eve!").replace("Hi Bo!\n", "");
     assert_eq!(transcript::run(&wrong).rewritten, PAGE);
 }

@@ -52,7 +52,7 @@ fn scripts_sign_verify_search_and_load() {
 }
 
 #[test]
-fn a_private_key_is_never_shown_and_never_taken_for_a_public_one() {
+fn a_private_key_is_never_shown_or_taken_for_public() {
     let project = project();
     run(&project, &["keys", "generate"]);
     let file = project.path().join("home/.ai/config/keys/signing/private_key.pem");
@@ -94,7 +94,7 @@ fn mistakes_are_met_with_what_was_meant() {
 }
 
 #[test]
-fn the_users_own_items_make_no_project_of_everything_below_their_home() {
+fn items_of_the_user_make_no_project_of_the_home() {
     let project = Project::new();
     project.write("home/.ai/directives/demo/greet.md", DIRECTIVE);
     project.write("home/work/deep/file.txt", "");
@@ -145,7 +145,7 @@ fn a_key_is_told_to_be_where_it_is() {
 }
 
 #[test]
-fn a_query_that_cannot_be_asked_is_refused_and_the_limit_is_one_for_all_types() {
+fn invalid_queries_are_refused_and_limits_are_shared() {
     let project = project();
     for query in ["((", "AND", &"x".repeat(4_097)] {
         let output = run(&project, &["search", query]);
@@ -166,7 +166,7 @@ fn a_query_that_cannot_be_asked_is_refused_and_the_limit_is_one_for_all_types() 
 }
 
 #[test]
-fn a_pattern_that_nothing_fits_and_an_item_of_another_space_are_told_as_what_they_are() {
+fn unmatched_patterns_and_foreign_items_are_reported() {
     let project = project();
     run(&project, &["keys", "generate"]);
     let (code, answer) = json(&project, &["sign", "directive", "zz/*"]);
@@ -230,7 +230,7 @@ fn a_signed_tool_is_no_key_once_it_is_copied() {
 }
 
 #[test]
-fn a_second_permissions_element_is_refused_by_sign_check_and_show() {
+fn two_permissions_elements_are_refused() {
     let project = Project::new();
     let twice = DIRECTIVE.replace("    <author>", "    <permissions/>\n    <permissions><execute><tool>rye.bash.*</tool></execute></permissions>\n    <author>");
     project.write(".ai/directives/demo/greet.md", &twice);

@@ -43,11 +43,11 @@ pub struct Interpreter {
 }
 
 /// Answers of interpreters that had to be asked, by what was run.
-static ANSWERS: Mutex<Option<HashMap<PathBuf, Told>>> = Mutex::new(None);
+static ANSWERS: Mutex<Option<HashMap<PathBuf, InterpreterInfo>>> = Mutex::new(None);
 
 /// What an interpreter says of itself.
 #[derive(Debug, Clone)]
-struct Told {
+struct InterpreterInfo {
     program: PathBuf,
     prefix: PathBuf,
     version: (u8, u8),
@@ -268,7 +268,7 @@ fn is_script(path: &Path) -> bool {
 }
 
 /// Runs a program that claims to be Python, and lets it say what it is.
-fn ask(program: &Path) -> Result<Told, String> {
+fn ask(program: &Path) -> Result<InterpreterInfo, String> {
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(told) = answers.as_ref().and_then(|answers| answers.get(program)) {
         return Ok(told.clone());
@@ -278,7 +278,7 @@ fn ask(program: &Path) -> Result<Told, String> {
     let told = (|| {
         let (executable, prefix, version) = (lines.next()?, lines.next()?, lines.next()?);
         let (major, minor) = version.split_once('.')?;
-        Some(Told {
+        Some(InterpreterInfo {
             program: Some(PathBuf::from(executable)).filter(|path| path.is_absolute())?,
             prefix: prefix.into(),
             version: (major.parse().ok()?, minor.parse().ok()?),

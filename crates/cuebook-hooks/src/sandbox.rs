@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_is_reduced_only_if_nothing_else_can_be_read_or_reached() {
+    fn the_level_is_reduced_only_if_files_stay_closed() {
         use Protection::*;
         assert_eq!(level(&[]), SandboxLevel::Full);
         assert_eq!(level(&[View]), SandboxLevel::Reduced);

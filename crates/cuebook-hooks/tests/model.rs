@@ -39,7 +39,7 @@ fn the_answer_is_what_the_program_prints() {
 }
 
 #[test]
-fn the_program_is_told_the_model_and_the_length_if_the_hook_says_them() {
+fn the_program_gets_the_model_and_the_length() {
     let model = sh("echo \"${CUEBOOK_MODEL-none} ${CUEBOOK_MAX_TOKENS-none}\"");
     assert_eq!(model.ask(&ask("")).unwrap(), "none none");
     let request = ModelRequest { model: Some("m-1".into()), max_tokens: Some(50), ..ask("") };

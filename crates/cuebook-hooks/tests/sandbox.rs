@@ -16,7 +16,7 @@ use cuebook_hooks::sandbox::{Ending, Protection};
 use fenced::{Fenced, attempts, whole_fence};
 
 #[test]
-fn a_program_finds_its_requests_and_replies_and_what_it_prints_arrives_apart() {
+fn requests_replies_and_prints_stay_apart() {
     let Some(test) = Fenced::python(
         "import os
 print('hello')
@@ -34,7 +34,7 @@ raise SystemExit(3)",
 }
 
 #[test]
-fn a_program_or_a_folder_that_is_not_there_is_an_error_that_says_so() {
+fn a_missing_program_or_folder_is_an_error() {
     let error = Fenced::program("/nowhere/at/all").try_start().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     assert_eq!(error.to_string(), "cannot start /nowhere/at/all: No such file or directory");
@@ -170,7 +170,7 @@ attempt('asyncio', lambda: asyncio.run(nothing()))
 }
 
 #[test]
-fn the_environment_and_the_descriptors_are_exactly_what_was_given() {
+fn a_worker_gets_only_given_variables_and_files() {
     let Some(mut test) = attempts(
         "
 reply(sorted(os.environ.items()))

@@ -161,7 +161,7 @@ fn a_request_says_what_the_hook_says() {
 }
 
 #[test]
-fn hosts_that_are_not_public_are_refused_however_they_are_written() {
+fn private_hosts_are_refused_in_every_notation() {
     let server = Server::start(|_, _| panic!("the server was asked"));
     let port = server.port;
     let client = HttpClient::new(vec!["localhost:1".into(), format!("127.0.0.2:{port}")]);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use cuebook::chat::wire::{Api, Request, body};
 use cuebook::chat::{Message, reply};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use cuebook_run::turn::{Agent, Halt, Miss, Performed};
+use cuebook_agent::{Agent, Halt, Miss, Performed};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value as Json, json};

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_placeholder_keeps_its_type_and_text_around_it_makes_text() {
+    fn a_lone_placeholder_keeps_its_type() {
         let given = json!({"n": 3, "list": [1, {"a": null}], "flag": true});
         assert_eq!(fill("{list}", given.clone(), json!({})), json!([1, {"a": null}]));
         assert_eq!(fill("n={n} {flag} {list}", given.clone(), json!({})), "n=3 true [1, {\"a\": null}]");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_beat_defaults_but_not_what_says_how_something_runs() {
+    fn parameters_never_change_how_a_tool_runs() {
         let config = json!({"tone": "warm", "command": "/bin/true", "project_path": "/elsewhere"});
         let given = json!({"tone": "dry", "command": "rm", "project_path": "/etc"});
         assert_eq!(fill("{tone} {command} {project_path}", given, config.clone()), "dry /bin/true /p");

@@ -54,8 +54,8 @@ pub use request::Request;
 pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
-    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Errand, ExplainedMessage, ExplainedPiece,
-    Finished, Launch, MessageSource, Rebuilt, Resume, RunRequest, explain, has_origins, label, rebuild,
+    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, ExplainedMessage, ExplainedPiece, Finished,
+    Launch, MessageSource, Rebuilt, Resume, RunRequest, ThreadKind, explain, has_origins, label, rebuild,
     spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{Seal, Verify};

@@ -6,10 +6,8 @@
 //! request is sent and are part of nothing else: no error, no event, no recording.
 
 mod address;
-mod carry;
 mod choice;
 mod classify;
-mod ear;
 mod ending;
 mod failure;
 mod file;
@@ -18,6 +16,8 @@ mod pause;
 mod record;
 mod secret;
 mod socket;
+mod stream;
+mod transport;
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,6 @@ use cuebook::prompt::{Model, Property, Tools};
 use crate::money::Money;
 
 pub use crate::stop::Stop;
-pub use carry::Client;
 pub use choice::{Chosen, Providers, VerifyFile, Wish, why_unset};
 pub use classify::{Class, Fault, Policy, classify};
 pub(crate) use ending::{Ending, ending};
@@ -38,6 +37,7 @@ pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
 pub use http::HttpProvider;
 pub use pause::{Clock, RealClock};
 pub use record::{Recorder, Recording};
+pub use transport::Client;
 
 /// What a model is asked.
 #[derive(Debug, Clone, Copy)]

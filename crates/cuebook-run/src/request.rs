@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flags_of_a_directive_are_taken_from_both_places_and_the_top_wins() {
+    fn flags_at_the_top_beat_flags_in_parameters() {
         let request = Request::from_json(&json!({
             "item_type": "directive", "item_id": "a/b", "project_path": "/p", "thread": false, "model": "top",
             "parameters": {"thread": true, "async": true, "model": "m", "limit_overrides": {"turns": 1}, "x": 1},

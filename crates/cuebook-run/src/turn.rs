@@ -1,7 +1,7 @@
 //! The loop: a model is asked, the tools that it calls run, it is told what came of them, and so on until it is done.
 //!
 //! [`run`] knows the order of things and nothing else. Who the model is, what a tool does, who may call it, where steps are kept
-//! and when to stop is told by [`Ports`]; a managed thread, a `.prompty` file that is run in memory and a test have their own.
+//! and when to stop is told by [`Ports`]; a managed thread and the agent of the crate `cuebook-agent` have their own.
 //! Every step is [noted](Ports::note) as it happens, and before anything that cannot be undone (asking, running a tool, coming to
 //! an end) the notes so far are made [durable](Ports::barrier).
 //!
@@ -20,24 +20,10 @@
 //! | `turn/step.rs` | the steps, and who hears them |
 //! | `turn/round.rs` | makes the calls of one answer |
 //! | `turn/spans.rs` | what tracers are told |
-//! | `turn/agent.rs`, `turn/agent/run.rs`, `turn/model.rs` | an agent in memory, for users of this crate: its own ports |
-//! | `turn/guard.rs`, `turn/steering.rs`, `turn/trim.rs`, `turn/bindings.rs` | what an agent can be given |
-//! | `turn/event.rs`, `turn/journal.rs`, `turn/replay.rs` | observers: steps as events for a screen, as a journal, as lines to compare |
 
-mod agent;
-mod bindings;
-mod event;
-mod guard;
-mod journal;
-mod model;
-mod replay;
 mod round;
 mod spans;
-mod steering;
 mod step;
-#[cfg(test)]
-mod tests;
-mod trim;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -47,16 +33,7 @@ use cuebook::chat::{Message, Part, Role};
 use cuebook::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
-pub use agent::Agent;
-pub use bindings::bind;
-pub use event::{AgentEvent, Events};
-pub use guard::Guard;
-pub use journal::{Checkpoint, Commit, Held, Journal, Portability, Snapshot, TurnStatus};
-pub use model::{Miss, Question};
-pub use replay::Replay;
-pub use steering::{Cancel, Steering};
 pub use step::{Observer, Step};
-pub use trim::{fit, size, summarise, summary_request};
 
 /// Why a run stops before the model is done.
 #[derive(Debug)]

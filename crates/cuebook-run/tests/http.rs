@@ -65,7 +65,7 @@ fn tool(world: &World, name: &str, config: Json) {
 }
 
 #[test]
-fn a_request_has_its_parameters_as_data_and_its_secret_from_the_environment() {
+fn a_request_gets_parameters_as_data() {
     let world = World::new();
     let (address, asked) = serve();
     world.plain(".env", "TOKEN_OF_TEST=s3cret\n");
@@ -107,7 +107,7 @@ fn a_secret_does_not_go_along_to_another_host() {
 }
 
 #[test]
-fn what_fails_on_the_way_is_tried_again_and_a_status_is_an_answer() {
+fn lost_requests_are_retried_and_statuses_are_answers() {
     let world = World::new();
     let (address, asked) = serve();
     tool(
@@ -125,7 +125,7 @@ fn what_fails_on_the_way_is_tried_again_and_a_status_is_an_answer() {
 }
 
 #[test]
-fn a_caller_cannot_have_hosts_asked_that_only_this_machine_can_reach() {
+fn callers_cannot_reach_local_hosts() {
     let world = World::new();
     let (address, asked) = serve();
     tool(&world, "fetch", json!({"url": "{url}"}));

@@ -74,7 +74,7 @@ fn binary_output_does_not_break_the_answer() {
 }
 
 #[test]
-fn a_tool_that_ignores_being_asked_to_end_is_ended_with_its_children() {
+fn a_deaf_tool_is_killed_with_its_children() {
     let world = World::with(quick());
     shell(
         &world,
@@ -120,7 +120,7 @@ fn a_grandchild_that_keeps_the_streams_is_not_waited_for() {
 }
 
 #[test]
-fn a_grandchild_that_never_stops_talking_is_not_listened_to_for_ever() {
+fn output_of_a_grandchild_is_not_read_forever() {
     let world = World::with(quick());
     shell(&world, "chatty", 20.0, "yes & echo $! > pid; exit 0");
     let started = Instant::now();

@@ -280,7 +280,7 @@ fn calls_of_tools_come_whole_and_in_order() {
 }
 
 #[test]
-fn what_a_provider_wants_to_see_again_goes_back_with_the_next_request() {
+fn provider_state_goes_back_with_the_next_request() {
     for (api, at, wanted) in [
         (
             Api::Anthropic,
@@ -534,7 +534,7 @@ fn a_server_that_is_not_there_was_certainly_not_asked() {
 }
 
 #[test]
-fn what_speaks_no_tls_is_an_error_and_a_handshake_can_be_stopped() {
+fn a_server_without_tls_is_an_error() {
     let mock = Mock::start(Script::new().text("x")).unwrap();
     let secure = |address: &str, more: &str| {
         let text = format!("name: mock\napi: anthropic\nbase_url: https://{address}\nkey: MOCK_KEY\n{more}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall, Usage};
 use cuebook::chat::{Message, Role};
-use cuebook_run::turn::{Agent, Cancel, Miss};
+use cuebook_agent::{Agent, Cancel, Miss};
 use cuebook_trace::{Backend, Frame, Recorder, is_ours};
 use serde_json::{Value as Json, json};
 use tracing_subscriber::filter::filter_fn;

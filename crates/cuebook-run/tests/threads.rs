@@ -87,7 +87,7 @@ fn returned(id: &str, outputs: Json) -> Reply {
 }
 
 #[test]
-fn a_directive_runs_and_returns_its_outputs_over_every_interface() {
+fn directives_return_outputs_over_every_interface() {
     for api in [Api::OpenAiChat, Api::Anthropic, Api::Gemini] {
         let stage = stage(api, Script::new().reply(returned("c1", json!({"greeting": "Hello, Ann!"}))));
         let answer = stage.greet();
@@ -147,7 +147,7 @@ fn a_model_that_is_blocked_ends_the_thread_as_an_error() {
 }
 
 #[test]
-fn a_model_that_only_talks_is_reminded_three_times_and_then_fails() {
+fn a_model_that_only_talks_fails_after_three_reminders() {
     let stage = stage(Api::OpenAiChat, Script::new().text("just text").usage(10, 2).forever());
     let answer = stage.greet();
     assert_eq!(answer["metadata"]["error"]["code"], "CB725", "{answer:#}");
@@ -157,7 +157,7 @@ fn a_model_that_only_talks_is_reminded_three_times_and_then_fails() {
 }
 
 #[test]
-fn a_call_that_is_not_permitted_is_an_answer_and_an_event_and_runs_nothing() {
+fn a_denied_call_runs_nothing() {
     let bash =
         json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "touch oops"}});
     let stage = stage(

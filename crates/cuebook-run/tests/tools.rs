@@ -40,7 +40,7 @@ fn the_examples_of_the_reference_work_as_printed() {
 }
 
 #[test]
-fn a_function_a_script_for_node_and_one_for_bash_run_with_their_parameters() {
+fn functions_node_and_bash_get_their_parameters() {
     let world = World::new();
     world.signed(
         "tools/demo/f.py",
@@ -92,7 +92,7 @@ fn what_a_caller_gives_is_data_and_changes_nothing_else() {
 }
 
 #[test]
-fn bash_runs_the_command_of_a_tool_or_that_of_a_caller_where_the_tool_has_none() {
+fn bash_runs_the_tools_command_or_the_callers() {
     let world = World::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/runtimes/bash/bash\n";
     world.signed("tools/demo/own.yaml", &format!("{yaml}config: {{command: 'echo \"<{{who}}>\"'}}\n"));
@@ -112,7 +112,7 @@ fn bash_runs_the_command_of_a_tool_or_that_of_a_caller_where_the_tool_has_none()
 }
 
 #[test]
-fn no_value_is_run_by_arithmetic_or_becomes_code_of_another_language_or_gets_lost() {
+fn no_value_becomes_code_of_a_script() {
     let world = World::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/runtimes/bash/bash\n";
     world.signed("tools/demo/sum.yaml", &format!("{yaml}config: {{command: 'echo $(( {{n}} + 1 ))'}}\n"));
@@ -148,7 +148,7 @@ fn a_command_that_never_stops_talking_fills_no_disk() {
 }
 
 #[test]
-fn a_tools_environment_beats_that_of_its_runtime_and_a_clone_decides_nothing() {
+fn a_tools_environment_beats_its_runtimes() {
     let world = World::new();
     world.plain(
         ".env",
@@ -277,7 +277,7 @@ fn a_tool_of_the_user_uses_no_runtime_of_a_project() {
 }
 
 #[test]
-fn what_nobody_signed_does_not_run_and_does_not_even_pass_a_dry_run() {
+fn unsigned_items_fail_even_a_dry_run() {
     let world = World::new();
     world.plain(
         ".ai/tools/demo/u.py",

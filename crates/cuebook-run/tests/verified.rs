@@ -377,7 +377,7 @@ fn a_program_below_proc_self_cwd_is_that_of_this_process() {
 }
 
 #[test]
-fn a_project_program_that_looks_for_an_interpreter_needs_a_grant() {
+fn a_project_program_needs_a_grant_to_find_python() {
     let world = World::new();
     program(&world, "bin/find", "#!/bin/sh\ntouch pwned\necho /bin/sh\n");
     let runtime = "version: 1.0.0\ncategory: demo\ntool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\n\

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_sees_new_changed_moved_and_removed_files_also_in_new_folders() {
+    fn new_changed_moved_and_removed_files_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let eye = Eye { book: Arc::new(Book::open(root)), spaces: Spaces::new(root, None) };

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_begins_so_comes_before_what_contains_it_and_a_hundred_are_enough() {
+    fn completions_that_begin_so_come_first() {
         let values = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let found = fitting(values(&["recap", "Cap", "other", "capable"]), "cap");
         assert_eq!(found.values, ["Cap", "capable", "recap"]);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_with_too_many_requests_is_refused_and_others_are_not() {
+    async fn too_many_requests_are_refused_per_client() {
         let first = Lanes::new();
         let waiting: Vec<_> = (0..MOST_PENDING)
             .map(|_| {

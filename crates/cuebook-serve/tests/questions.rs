@@ -35,7 +35,7 @@ fn modern(mut params: Json, capabilities: &Json) -> Json {
 }
 
 #[test]
-fn a_user_who_accepts_lets_a_call_go_on_and_one_who_declines_ends_it() {
+fn the_users_answer_decides_a_call() {
     let project = project();
     let mut desk = legacy(project.path(), json!({"elicitation": {}}));
     let accept = json!({"action": "accept", "content": {"limit": 7}});

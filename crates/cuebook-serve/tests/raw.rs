@@ -126,7 +126,7 @@ fn a_line_that_never_ends_is_refused_once_and_skipped() {
 }
 
 #[test]
-fn a_message_without_a_line_end_is_read_when_the_input_ends_and_answered() {
+fn a_last_message_without_newline_is_answered() {
     let project = project();
     let mut desk = Pipes::desk(project.path());
     desk.initialize();
@@ -137,7 +137,7 @@ fn a_message_without_a_line_end_is_read_when_the_input_ends_and_answered() {
 }
 
 #[test]
-fn both_revisions_are_spoken_and_others_are_answered_with_one_that_is() {
+fn unknown_protocol_revisions_get_a_known_one() {
     let project = project();
     for (asked, agreed) in [
         ("2025-11-25", "2025-11-25"),
@@ -170,7 +170,7 @@ fn both_revisions_are_spoken_and_others_are_answered_with_one_that_is() {
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_of_a_call_ends_the_server_soon() {
+fn a_client_that_leaves_during_a_call_ends_the_server() {
     let project = project();
     let mut desk = Pipes::desk(project.path());
     desk.initialize();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_library_is_found_as_a_whole_and_has_nothing_to_find_fault_with() {
+    fn a_generated_library_is_complete_and_valid() {
         let library = make(12).unwrap();
         let report = Book::open(library.path()).check(&[], |_| {}).unwrap();
         assert_eq!(

@@ -115,7 +115,7 @@ fn a_reason_is_told_once_with_all_its_rows() {
 }
 
 #[test]
-fn the_json_is_well_formed_and_holds_every_figure_and_every_reason() {
+fn the_table_as_json_has_every_figure() {
     let text = serde_json::to_string_pretty(&table().to_json()).unwrap();
     let json: Json = serde_json::from_str(&text).unwrap();
     let row = &json["rows"][0];
@@ -134,7 +134,7 @@ fn the_json_is_well_formed_and_holds_every_figure_and_every_reason() {
 }
 
 #[test]
-fn the_picture_is_well_formed_and_shows_every_contestant_and_who_is_missing() {
+fn the_picture_shows_every_contestant() {
     let svg = table().to_svg();
     let document = roxmltree::Document::parse(&svg).unwrap();
     let texts: Vec<&str> = document

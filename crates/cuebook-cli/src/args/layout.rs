@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_that_cannot_be_read_is_laid_out_as_the_one_that_was_meant() {
+    fn usage_errors_keep_the_layout_of_the_command() {
         let layout =
             |line: &str| Layout::of_arguments(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         for line in [

@@ -18,7 +18,7 @@ use super::with_choice;
 use crate::args::{DiffArgs, Layout, Options};
 use crate::inputs::Shared;
 use crate::output::{Outcome, failure, print_json, unless_closed};
-use crate::versions::{Meant, Past, Stand};
+use crate::versions::{OpenVersion, PastRevision, VersionName};
 
 const BOLD: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
@@ -84,7 +84,7 @@ fn compare(
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
     let clock = diff::moment();
-    let find = |stand: &Stand<'_>| {
+    let find = |stand: &OpenVersion<'_>| {
         match stand.is_here() {
             // A choice is recorded in the project, and nobody can choose for what is elsewhere.
             true => with_choice(book, options, || stand.version(values.context(), &clock).map(drop)),
@@ -92,23 +92,25 @@ fn compare(
         }
         .map_err(|error| compare_candidates(error, stand))
     };
-    let one = Meant::read(before)?;
+    let one = VersionName::read(before)?;
     // With one version, the other is what is here, or what was committed last.
     let (before, after) = match (after, &one) {
-        (Some(after), one) => (Stand::open(one, book)?, Stand::open(&Meant::read(after)?, book)?),
-        (None, one @ Meant::Here(_)) => {
-            let here = Stand::open(one, book)?;
+        (Some(after), one) => {
+            (OpenVersion::open(one, book)?, OpenVersion::open(&VersionName::read(after)?, book)?)
+        }
+        (None, one @ VersionName::Here(_)) => {
+            let here = OpenVersion::open(one, book)?;
             find(&here)?;
-            let committed =
-                Past::open(book, HEAD)?.in_place_of(&here.version(values.context(), &clock)?, book)?;
+            let committed = PastRevision::open(book, HEAD)?
+                .in_place_of(&here.version(values.context(), &clock)?, book)?;
             (committed, here)
         }
-        (None, one @ Meant::Revision { prompt, .. }) => {
-            (Stand::open(one, book)?, Stand::open(&Meant::Here(prompt.clone()), book)?)
+        (None, one @ VersionName::Revision { prompt, .. }) => {
+            (OpenVersion::open(one, book)?, OpenVersion::open(&VersionName::Here(prompt.clone()), book)?)
         }
         // What is here comes first: a pack is what may replace it.
-        (None, one @ Meant::Packed { prompt, .. }) => {
-            (Stand::open(&Meant::Here(prompt.clone()), book)?, Stand::open(one, book)?)
+        (None, one @ VersionName::Packed { prompt, .. }) => {
+            (OpenVersion::open(&VersionName::Here(prompt.clone()), book)?, OpenVersion::open(one, book)?)
         }
     };
     find(&before)?;
@@ -124,7 +126,7 @@ fn compare(
 }
 
 /// Whoever wants to compare candidates need not choose between them first.
-fn compare_candidates(error: Error, stand: &Stand<'_>) -> Error {
+fn compare_candidates(error: Error, stand: &OpenVersion<'_>) -> Error {
     if error.kind() != ErrorKind::PromptConflict {
         return error;
     }

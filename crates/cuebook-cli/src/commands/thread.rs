@@ -23,7 +23,7 @@ use crate::args::{
     ThreadShowArgs, ThreadTailArgs,
 };
 use crate::inputs;
-use crate::interrupt::{Interrupted, ToldToEnd};
+use crate::interrupt::{EndSignal, Interrupted};
 use crate::output::{Outcome, print_json, print_line, print_text, say};
 use crate::terminal::{confirm, is_interactive};
 use crate::thread_progress::{self, ThreadProgress};
@@ -404,7 +404,7 @@ fn confirm_take_over(id: &ThreadId) -> Result<bool> {
 }
 
 fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {
-    let told_to_end = ToldToEnd::new();
+    let told_to_end = EndSignal::new();
     let allowance = args.allowance.as_deref().map(allowance).transpose()?;
     let spaces = Spaces::of_project(&args.threads.project(options)?);
     let engine = Engine::new(spaces).with_settings(Settings { allowance, ..args.threads.settings() });

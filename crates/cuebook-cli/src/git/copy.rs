@@ -188,7 +188,7 @@ impl Tree {
 
     /// The files that a link leads to: one, or all of a folder. A link that leads out of the tree, around itself, or nowhere
     /// leads to nothing here.
-    fn behind<'t>(&'t self, link: &Wanted<'_>, target: &Path, most: usize) -> Vec<Wanted<'t>> {
+    fn behind<'t>(&'t self, link: &CopiedFile<'_>, target: &Path, most: usize) -> Vec<CopiedFile<'t>> {
         let Some(leads) = follow(link.path, target).filter(|leads| !link.path.starts_with(leads)) else {
             return Vec::new();
         };
@@ -199,7 +199,7 @@ impl Tree {
         };
         files
             .filter(|(_, blob)| blob.fits())
-            .map(|(path, blob)| Wanted { place: place(path), path, blob })
+            .map(|(path, blob)| CopiedFile { place: place(path), path, blob })
             .take(most)
             .collect()
     }
@@ -220,8 +220,8 @@ impl Tree {
         chosen: &[(&Path, &Blob)],
         mut write: impl FnMut(&Path, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut wanted: Vec<Wanted<'_>> =
-            chosen.iter().map(|(path, blob)| Wanted { place: path.to_path_buf(), path, blob }).collect();
+        let mut wanted: Vec<CopiedFile<'_>> =
+            chosen.iter().map(|(path, blob)| CopiedFile { place: path.to_path_buf(), path, blob }).collect();
         let (mut files, mut bytes) = (0, 0);
         // Each round follows links by one step.
         for _ in 0..=MOST_LINKS {
@@ -250,7 +250,7 @@ impl Tree {
 }
 
 /// A file that is to be copied.
-struct Wanted<'t> {
+struct CopiedFile<'t> {
     /// Where to.
     place: PathBuf,
     /// Where the tree has it, which is another place if a link led to it.
@@ -296,8 +296,8 @@ fn follow(link: &Path, target: &Path) -> Option<PathBuf> {
 /// Asks `git cat-file` for the content of blobs, in order.
 fn contents(
     repository: &Repository,
-    wanted: &[Wanted<'_>],
-    mut take: impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
+    wanted: &[CopiedFile<'_>],
+    mut take: impl FnMut(&CopiedFile<'_>, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut command = repository.git();
     command.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stderr(Stdio::null());
@@ -321,8 +321,8 @@ fn contents(
 
 fn answers(
     mut from: impl BufRead,
-    wanted: &[Wanted<'_>],
-    take: &mut impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
+    wanted: &[CopiedFile<'_>],
+    take: &mut impl FnMut(&CopiedFile<'_>, &[u8]) -> Result<()>,
 ) -> Result<()> {
     for wanted in wanted {
         let blob = wanted.blob;

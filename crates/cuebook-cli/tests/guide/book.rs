@@ -33,7 +33,15 @@ pub fn code(path: &str) -> String {
 
 /// Every file of the code that is built into the program, without its tests.
 pub fn all_code() -> Vec<(String, String)> {
-    let crates = ["cuebook", "cuebook-cli", "cuebook-hooks", "cuebook-run", "cuebook-serve", "cuebook-trace"];
+    let crates = [
+        "cuebook",
+        "cuebook-agent",
+        "cuebook-cli",
+        "cuebook-hooks",
+        "cuebook-run",
+        "cuebook-serve",
+        "cuebook-trace",
+    ];
     let mut found = Vec::new();
     for name in crates {
         let top = root().join("crates").join(name).join("src");

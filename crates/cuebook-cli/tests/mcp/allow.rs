@@ -141,7 +141,7 @@ fn only_what_clients_may_use_is_listed() {
 }
 
 #[test]
-fn a_read_only_server_has_prompts_and_resources_and_nothing_else() {
+fn a_read_only_server_has_prompts_and_resources_only() {
     let project = desk();
     project.write("prompts/hi/template.md", "Hi {{ name }}\n");
     let messages = [

@@ -99,7 +99,7 @@ fn answer(answers: &[Json], id: u32) -> &Json {
 }
 
 #[test]
-fn requests_are_answered_also_if_the_input_ends_right_after_them() {
+fn requests_before_the_end_of_input_are_answered() {
     let project = Project::new();
     project.write("prompts/hi/template.md", "Hi {{ name }}\n");
     let messages = [

@@ -68,7 +68,7 @@ fn a_tool_of_our_own_server_is_an_item() {
 }
 
 #[test]
-fn a_wrong_name_a_wrong_program_and_a_missing_key_have_clear_errors() {
+fn wrong_names_programs_and_keys_have_clear_errors() {
     let silent = json!({"command": "sh", "args": ["-c", "echo not a server >&2"], "tool": "x"});
     let deaf = json!({"command": "sleep", "args": ["60"], "tool": "x", "timeout": 0.3, "kill_grace": 0.1});
     let tools = [
@@ -195,7 +195,7 @@ fn tools_of_the_official_server_are_items_over_both_transports() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_server_that_a_client_starts_is_fenced_and_its_picture_arrives() {
+fn a_started_server_is_fenced_and_returns_pictures() {
     let Some(python) = python::or_skip(&PYTHON, "the protocol's Python package") else { return };
     let home = Project::new();
     home.write("home/secret", "x");

@@ -28,7 +28,7 @@ Greet {input:user}.
 "#;
 
 #[test]
-fn directives_run_in_threads_and_the_orchestrator_looks_after_them() {
+fn mcp_runs_directives_in_threads() {
     let returned =
         |words: &str| Reply::call("c1", "directive_return", json!({"greeting": words})).usage(50, 5);
     let script = Script::new().reply(returned("one")).reply(returned("two")).reply(returned("three"));

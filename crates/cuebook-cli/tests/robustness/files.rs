@@ -192,7 +192,7 @@ help: make the file readable: chmod u+r prompts/p/template.md",
 }
 
 #[test]
-fn a_folder_that_may_not_be_looked_into_is_told_and_offers_nothing_that_is_not_there() {
+fn an_unreadable_folder_is_reported_and_offers_nothing() {
     if is_root() {
         return;
     }
@@ -214,7 +214,7 @@ help: make the folder readable: chmod u+rx prompts/p";
 }
 
 #[test]
-fn a_closed_folder_on_the_way_is_named_and_not_a_file_that_nobody_can_know_of() {
+fn an_unreadable_folder_is_named() {
     if is_root() {
         return;
     }
@@ -241,7 +241,7 @@ fn a_closed_folder_on_the_way_is_named_and_not_a_file_that_nobody_can_know_of() 
 }
 
 #[test]
-fn a_directive_that_is_a_circle_of_links_is_told_by_everything_that_looks_at_all_of_them() {
+fn every_survey_reports_a_directive_of_circular_links() {
     let project = Project::new().link(".ai/directives/x.md", "x.md");
     let listed = project.run(&["list"]);
     assert!(
@@ -258,7 +258,7 @@ fn a_directive_that_is_a_circle_of_links_is_told_by_everything_that_looks_at_all
 }
 
 #[test]
-fn a_prompt_that_nobody_can_ask_for_is_not_listed_and_check_says_why() {
+fn an_unreachable_prompt_is_reported_by_check() {
     use std::os::unix::ffi::OsStrExt;
     let project = Project::new().write(TEMPLATE, "text");
     let names: [&[u8]; 5] = [b"a\\b", b"new\nline", b"bad\xff", b"b\xfe.prompty", b"plain"];
@@ -291,7 +291,7 @@ fn a_prompt_that_nobody_can_ask_for_is_not_listed_and_check_says_why() {
 }
 
 #[test]
-fn a_place_of_prompts_that_cannot_be_looked_into_is_told_and_offers_nothing() {
+fn an_unreadable_place_is_reported_and_offers_nothing() {
     // Not even root gets through a circle of links.
     let project = Project::new();
     std::os::unix::fs::symlink("prompts", project.path("prompts")).unwrap();

@@ -12,7 +12,7 @@ fn pack(manifest: &str) -> Project {
 const MANIFEST: &str = r#"{"pack_id": "k", "version": "1.0.0", "type": "prompt_pack", "prompts": ["q"]}"#;
 
 #[test]
-fn a_pack_that_lists_what_it_does_not_contain_is_found_and_not_installed() {
+fn a_pack_with_missing_files_is_not_installed() {
     let project = pack(MANIFEST);
     let wanted = "\
 error[CB202]: the pack lists the prompt `q`, but does not contain it

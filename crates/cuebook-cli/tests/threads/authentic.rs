@@ -77,7 +77,7 @@ fn a_rehashed_log_gives_a_thread_no_power() {
 }
 
 #[test]
-fn a_prompt_gets_its_permissions_again_only_when_the_user_says_so() {
+fn permissions_of_a_prompt_need_the_user_again() {
     let (stage, id) = stopped();
     let resume = ["thread", "resume", &id, "--limit", "turns=5"];
     let before = stage.mock.requests().len();

@@ -6,7 +6,7 @@ use crate::greeting::{GREET, THREADED};
 use crate::stage::{Stage, err, out};
 
 #[test]
-fn a_dry_run_says_what_would_keep_a_thread_from_beginning_and_makes_none() {
+fn a_dry_run_reports_errors_and_starts_no_thread() {
     let permitted = GREET.find("<permissions>").unwrap()..GREET.find("</permissions>").unwrap();
     let mut wide = GREET.to_owned();
     wide.replace_range(permitted, "<permissions>*");

@@ -59,7 +59,7 @@ fn words(line: &str) -> Vec<&str> {
 const THREADED: &str = "execute directive demo/greet --param user=Ann --thread";
 
 #[test]
-fn whoever_reads_lines_gets_a_document_per_line_whatever_comes_of_it() {
+fn line_output_has_one_document_per_line() {
     let stage =
         stage(Script::new().reply(returned("Hi")).reply(returned("Hi")).reply(Reply::error(401, "no")));
     let cases = [
@@ -120,7 +120,7 @@ fn what_callers_of_tools_get_has_its_error_as_a_text_as_ever() {
 }
 
 #[test]
-fn the_password_of_the_store_reaches_a_tool_only_if_it_asks_for_it_by_name() {
+fn the_store_password_reaches_only_tools_that_name_it() {
     let store = format!("postgres://ann:{SECRET}@localhost/threads");
     let stage = stage(
         Script::new()
@@ -147,7 +147,7 @@ fn the_password_of_the_store_reaches_a_tool_only_if_it_asks_for_it_by_name() {
 }
 
 #[test]
-fn a_secret_that_stands_in_a_file_is_shown_nowhere_and_check_says_so() {
+fn a_secret_in_a_file_is_never_shown() {
     let echo = json!({"command": format!("echo {SECRET}")});
     let stage = stage(
         Script::new()
@@ -207,7 +207,7 @@ fn a_secret_that_stands_in_a_file_is_shown_nowhere_and_check_says_so() {
 }
 
 #[test]
-fn a_secret_among_the_options_of_a_provider_is_shown_nowhere_and_check_says_so() {
+fn a_secret_provider_option_is_never_shown() {
     let echo = json!({"command": format!("echo {SECRET} and flexible words")});
     let stage = stage(
         Script::new()
@@ -246,7 +246,7 @@ fn a_secret_among_the_options_of_a_provider_is_shown_nowhere_and_check_says_so()
 }
 
 #[test]
-fn a_tool_whose_item_is_not_there_is_told_before_anything_begins() {
+fn a_missing_tool_item_is_reported_before_the_start() {
     let stage = stage(Script::new());
     let output = stage.run(&words("run ask --var text=x --model fast --tool look=demo/pek"));
     assert_eq!(output.status.code(), Some(1));
@@ -332,7 +332,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
 }
 
 #[test]
-fn a_limit_of_the_command_line_is_told_at_its_option_and_not_at_the_directive() {
+fn a_bad_limit_option_names_the_option() {
     let stage = stage(Script::new());
     let model = "<model tier=\"fast\" />";
     let far = GREET.replace("name=\"greet\"", "name=\"far\"");
@@ -400,7 +400,7 @@ fn a_parent_that_there_is_not_is_told() {
 }
 
 #[test]
-fn a_limit_that_is_no_amount_is_told_by_check_and_before_the_run_with_its_place() {
+fn check_and_run_report_an_invalid_limit() {
     let stage = stage(Script::new());
     let far = GREET.replace("name=\"greet\"", "name=\"far\"");
     for (limits, said) in [("turns=\"-5\"", "`turns`"), ("trns=\"5\"", "did you mean `turns`?")] {

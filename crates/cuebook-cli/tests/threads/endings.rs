@@ -74,7 +74,7 @@ fn process(number: &Json) -> Pid {
 }
 
 #[test]
-fn a_process_that_is_told_to_end_takes_its_tools_along_and_leaves_a_thread_that_can_go_on() {
+fn sigterm_stops_tools_and_leaves_a_resumable_thread() {
     for signal in [Signal::TERM, Signal::INT] {
         let stage = stage(Script::new().reply(shell(SLEEP)).reply(returned("never")));
         let (id, runner) = stage.detached();
@@ -119,7 +119,7 @@ fn kill(runner: Pid) {
 }
 
 #[test]
-fn a_tool_that_outlived_its_process_is_stopped_when_the_thread_is_cancelled() {
+fn a_surviving_tool_is_stopped_by_cancel() {
     // It does not want to end, and has started others, one of them in a group of its own.
     let stubborn = "trap '' TERM; setsid sh -c 'echo $$ > other; exec sleep 300' & echo $$ > pid; while :; do sleep 1; done";
     let stage = stage(Script::new().reply(shell(stubborn)));
@@ -138,7 +138,7 @@ fn a_tool_that_outlived_its_process_is_stopped_when_the_thread_is_cancelled() {
 }
 
 #[test]
-fn a_tool_that_outlived_its_process_does_not_run_beside_the_resumed_thread() {
+fn a_surviving_tool_is_stopped_before_a_resume() {
     let stage = stage(Script::new().reply(shell(SLEEP)));
     let (id, runner) = stage.detached();
     let tool = stage.wait_for_file("pid");
@@ -151,7 +151,7 @@ fn a_tool_that_outlived_its_process_does_not_run_beside_the_resumed_thread() {
 }
 
 #[test]
-fn what_a_call_left_running_on_purpose_goes_on_and_so_do_threads_of_their_own() {
+fn background_processes_of_a_call_keep_running() {
     let daemon = "setsid sh -c 'echo $$ > daemon; exec sleep 300' > /dev/null 2>&1 & \
                   until test -s daemon; do sleep 0.05; done";
     let child = json!({"item_type": "directive", "item_id": "demo/greet", "thread": true, "async": true});
@@ -208,7 +208,7 @@ fn a_thread_whose_process_is_stopped_is_cancelled_all_the_same() {
 }
 
 #[test]
-fn the_threads_below_one_that_has_ended_are_cancelled_by_its_name() {
+fn children_of_an_ended_thread_can_be_cancelled() {
     let child = json!({"item_type": "directive", "item_id": "demo/greet", "thread": true, "async": true});
     let stage = stage(Script::new());
     // Who asks first is not certain; only the parent has made a call before.
@@ -235,7 +235,7 @@ fn the_threads_below_one_that_has_ended_are_cancelled_by_its_name() {
 }
 
 #[test]
-fn a_thread_that_was_cancelled_before_its_process_began_does_not_begin() {
+fn a_cancelled_thread_does_not_start() {
     let stage = stage(Script::new().reply(silent()).reply(returned("too late")));
     let (id, _) = stage.detached();
     stage.asked(1);

@@ -70,7 +70,7 @@ fn a_tool_of_a_thread_finds_no_secret() {
 }
 
 #[test]
-fn a_declared_key_reaches_a_tool_of_the_user_and_none_of_a_model() {
+fn a_declared_key_reaches_tools_of_the_user_only() {
     const TOOL: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: Looks\n\
                         executor_id: rye/core/runtimes/bash/bash\n\
                         env_config: {env: [MOCK_KEY, PLAIN, CUEBOOK_STORE]}\n\
@@ -91,7 +91,7 @@ fn a_declared_key_reaches_a_tool_of_the_user_and_none_of_a_model() {
 }
 
 #[test]
-fn a_fenced_tool_changes_the_project_and_nothing_that_carries_trust() {
+fn a_fenced_tool_cannot_change_what_carries_trust() {
     let stage = stage(Script::new());
     stage.project.write(".git/config", "[core]\n");
     let output = fenced(
@@ -187,7 +187,7 @@ fn stage_with_files(script: Script) -> Stage {
 }
 
 #[test]
-fn a_fenced_tool_sees_neither_the_home_folder_nor_other_processes() {
+fn a_fenced_tool_sees_no_home_and_no_processes() {
     let stage = stage(Script::new());
     stage.project.write("home/notes", "private");
     let outside = std::fs::read_to_string("/proc/1/cmdline").unwrap_or_default();
@@ -364,7 +364,7 @@ fn server() -> Option<u16> {
 }
 
 #[test]
-fn a_fenced_tool_reaches_the_hosts_that_it_declares_and_the_user_granted() {
+fn a_fenced_tool_reaches_granted_hosts_only() {
     let Some(port) = server() else { return };
     let code = format!(
         "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n__category__ = \"demo\"\n__tool_description__ = \"Fetches\"\n\
@@ -404,7 +404,7 @@ fn a_fenced_tool_reaches_the_hosts_that_it_declares_and_the_user_granted() {
 }
 
 #[test]
-fn a_program_that_holds_keys_hides_them_from_programs_of_the_same_user() {
+fn a_program_hides_its_keys_from_other_programs() {
     const TOOL: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: Looks\n\
                         executor_id: rye/core/runtimes/bash/bash\n\
                         config: {command: 'cat /proc/$PPID/environ | base64 -w0; echo; id -u'}\n";

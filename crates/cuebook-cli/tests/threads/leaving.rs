@@ -13,7 +13,7 @@ fn suspended(stage: &Stage) -> String {
 }
 
 #[test]
-fn what_keeps_a_thread_from_going_on_is_told_by_whoever_resumes_it() {
+fn resume_reports_why_a_thread_cannot_continue() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let id = suspended(&stage);
     let resume = ["thread", "resume", &id, "--async", "--limit", "turns=9"];
@@ -38,7 +38,7 @@ fn what_keeps_a_thread_from_going_on_is_told_by_whoever_resumes_it() {
 }
 
 #[test]
-fn of_two_that_resume_a_thread_at_once_the_one_that_lost_says_so() {
+fn one_of_two_concurrent_resumes_fails() {
     let stage = stage(Script::new().reply(silent()));
     let id = suspended(&stage);
     let resume = ["thread", "resume", &id, "--async", "--limit", "turns=9", "--json"];
@@ -56,7 +56,7 @@ fn of_two_that_resume_a_thread_at_once_the_one_that_lost_says_so() {
 }
 
 #[test]
-fn a_thread_that_was_resumed_or_started_runs_when_the_command_returns_and_tail_follows_it() {
+fn background_threads_run_when_the_command_returns() {
     let stage = stage(Script::new().reply(silent()));
     let id = suspended(&stage);
     let resumed = stage.json(&["thread", "resume", &id, "--async", "--limit", "turns=9"]);

@@ -107,7 +107,7 @@ fn ctrl_c_stops_a_thread_that_waits_and_resume_goes_on() {
 }
 
 #[test]
-fn a_killed_thread_is_found_and_goes_on_without_repeating_what_may_have_run() {
+fn a_killed_thread_resumes_without_repeating_calls() {
     let stage = stage(Script::new().reply(sleeping()));
     let mut child = stage.start(&[&THREADED[..], &["--unfenced"]].concat());
     let tool = stage.wait_for_file("pid");
@@ -155,7 +155,7 @@ fn tail_follows_a_thread_of_another_process_live() {
 }
 
 #[test]
-fn children_are_told_apart_listed_and_cancelled_with_their_parent() {
+fn children_are_listed_and_cancelled_with_their_parent() {
     let child = json!({"item_type": "directive", "item_id": "demo/greet", "parameters": {"user": "Kid"}, "thread": true});
     let script = Script::new().reply(Reply::call("p1", "rye_execute", child).usage(9, 1));
     let stage = stage(Script::new());

@@ -48,7 +48,7 @@ Never say goodbye.
 ";
 
 #[test]
-fn sections_that_the_model_opens_are_in_its_next_request_with_their_tools() {
+fn opened_sections_are_in_the_next_request() {
     let open = json!({"section_keys": ["rules"], "reason": "to know them"});
     let script = Script::new()
         .reply(Reply::call("c1", "open_sections", open))

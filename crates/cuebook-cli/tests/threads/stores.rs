@@ -186,7 +186,7 @@ fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
 }
 
 #[test]
-fn what_keeps_nothing_is_no_recording_and_nobody_waits_for_its_reader() {
+fn pipes_are_refused_as_recordings() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let pipe = stage.project.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -201,7 +201,7 @@ fn what_keeps_nothing_is_no_recording_and_nobody_waits_for_its_reader() {
 }
 
 #[test]
-fn a_recording_without_its_last_line_end_is_whole_and_goes_on_in_a_line_of_its_own() {
+fn a_recording_without_last_newline_continues() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let recorded = stage.threaded(&["--record", "r.jsonl"]);
     assert!(recorded.status.success(), "{}", err(&recorded));

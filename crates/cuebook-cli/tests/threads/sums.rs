@@ -72,7 +72,7 @@ fn what_an_open_child_has_spent_is_told_with_its_parent() {
 }
 
 #[test]
-fn what_is_not_known_to_have_been_spent_is_told_as_that_wherever_money_is_told() {
+fn unknown_spending_is_shown_as_unknown() {
     let leaf = PARENT
         .replace("name=\"parent\"", "name=\"leaf\"")
         .replace("</directive>\n```", "  <outputs><output name=\"greeting\" type=\"string\">What was said</output></outputs>\n</directive>\n```");

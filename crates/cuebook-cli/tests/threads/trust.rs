@@ -7,7 +7,7 @@ use crate::greeting::{GREET, THREADED, stage};
 use crate::stage::{KEY, err, out, returned, search};
 
 #[test]
-fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
+fn a_missing_key_is_named_and_no_key_is_shown() {
     keeps_its_key("key: MOCK_KEY\n");
 }
 
@@ -69,7 +69,7 @@ fn keeps_its_key(said: &str) {
 }
 
 #[test]
-fn a_provider_of_a_project_counts_when_it_is_signed_and_only_what_works_is_signed() {
+fn a_project_provider_counts_only_when_signed() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let path = ".ai/config/providers/team.yaml";
     let file = stage
@@ -137,7 +137,7 @@ fn only_the_user_says_what_is_harmless() {
 }
 
 #[test]
-fn a_provider_file_that_cannot_be_used_is_told_by_check_and_no_password_in_it_is_shown() {
+fn check_reports_a_bad_provider_file_without_secrets() {
     let stage = stage(Script::new());
     for address in
         ["http://user:hunter2@127.0.0.1/v1", "ftp://user:hunter2@example.org", "http://h/?key=hunter2"]

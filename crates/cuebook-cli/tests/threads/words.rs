@@ -21,7 +21,7 @@ fn a_cancelled_thread_says_what_ran_then() {
 }
 
 #[test]
-fn a_thread_that_was_cancelled_while_it_waited_no_longer_says_what_it_waited_for() {
+fn a_cancelled_thread_has_no_suspension_reason() {
     let stage = stage(Script::new());
     assert_eq!(stage.threaded(&["--limit", "turns=0"]).status.code(), Some(1));
     let id = stage.id();
@@ -131,7 +131,7 @@ fn limits_that_a_parent_does_not_grant_are_told() {
 }
 
 #[test]
-fn a_parent_that_may_have_no_children_is_told_with_its_own_depth() {
+fn a_parent_without_depth_starts_no_children() {
     let stage = family(Script::new().reply(spawn()).reply(Reply::text("Done.").usage(9, 1)));
     let output = stage.run(&[&RUN_PARENT[..], &["--limit", "depth=0"]].concat());
     assert!(output.status.success(), "{}", err(&output));

@@ -34,7 +34,7 @@ fn frame(file: &str, line: usize) -> Frame {
 }
 
 #[test]
-fn an_exception_points_at_the_last_line_of_the_script_that_it_came_through() {
+fn an_exception_points_at_the_scripts_last_line() {
     let raised = Raised {
         stage: "call".into(),
         kind: "ValueError".into(),
@@ -187,7 +187,7 @@ fn causes_that_say_the_same_again_are_left_out() {
 }
 
 #[test]
-fn a_system_that_cannot_be_written_leads_to_the_temporary_folder() {
+fn an_unwritable_system_uses_the_temporary_folder() {
     let hint = advice("OSError", "OSError", "[Errno 30] Read-only file system: 'x'", |_| {});
     assert_eq!(hint.as_deref(), Some("write only to the temporary directory: `tempfile.gettempdir()`"));
 }

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_arrives_as_it_was_sent_and_what_follows_stays_in_the_pipe() {
+    fn a_message_leaves_the_next_one_in_the_pipe() {
         let mut pipe = Vec::new();
         send(&mut pipe, &Mapped(Err("no".into()))).unwrap();
         pipe.extend(b"rest");

@@ -78,7 +78,7 @@ fn awaiting_too_little_and_too_much_is_told() {
 }
 
 #[test]
-fn a_connection_that_the_script_itself_refuses_is_its_own_affair() {
+fn a_script_may_refuse_a_connection() {
     let network = "hooks have no direct network access: use `context[\"http_request\"]`";
     let Some(hint) = advised("def", "raise ConnectionError('none')", &[]) else { return };
     assert_eq!(hint, "");
@@ -96,7 +96,7 @@ fn a_connection_that_the_script_itself_refuses_is_its_own_affair() {
 }
 
 #[test]
-fn modules_are_imported_by_plain_names_that_python_does_not_have() {
+fn modules_have_names_that_python_does_not_use() {
     let relative = "import modules from the script's folder by their plain name: `import helper`";
     for body in ["from .helper import x", "from . import helper"] {
         let Some(hint) = advised("def", body, &[]) else { return };

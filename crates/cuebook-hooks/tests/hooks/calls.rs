@@ -115,7 +115,7 @@ async def use(variables):
 }
 
 #[test]
-fn a_coroutine_that_imports_asyncio_and_does_not_wait_returns_and_raises_as_ever() {
+fn a_coroutine_that_does_not_wait_returns_and_raises() {
     let text = "async def pre_render(variables, context):
     __import__('async' + 'io').create_task(context['render_template']('x'))
     if 'fail' in variables:

@@ -92,7 +92,7 @@ error[CB410]: `post_render` of the prompt `p` raised helper.Odd
 }
 
 #[test]
-fn frames_of_the_library_are_folded_into_one_beside_the_line_that_called_it() {
+fn library_frames_are_folded() {
     let Some(bench) = Bench::new(
         "import json
 def pre_render(variables, context):

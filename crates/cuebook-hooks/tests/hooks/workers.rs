@@ -95,7 +95,7 @@ fn a_worker_waits_only_for_so_long() {
 }
 
 #[test]
-fn a_worker_that_died_while_it_waited_is_replaced_without_a_word() {
+fn a_dead_idle_worker_is_replaced() {
     let Some(bench) = Bench::new(
         "import os, threading
 def pre_render(variables, context):

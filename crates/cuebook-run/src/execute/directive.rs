@@ -11,7 +11,7 @@ use crate::caller::{Caller, PARENT};
 use crate::engine::{Engine, Failure, Project};
 use crate::record::ThreadId;
 use crate::request::Request;
-use crate::thread::{Began, Wanted};
+use crate::thread::{Began, DirectiveRequest};
 use crate::watch::Watch;
 
 pub(super) fn execute(
@@ -39,7 +39,7 @@ pub(super) fn execute(
         response.insert(name.to_owned(), value);
     };
     let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
-    let wanted = || Wanted {
+    let wanted = || DirectiveRequest {
         id,
         prepared: &prepared,
         directive,

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_names_one_host_and_goes_on_without_the_proxys_headers() {
+    fn the_proxy_removes_its_headers() {
         let parsed = Request::parse(b"CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n").unwrap();
         assert_eq!((parsed.host.as_str(), parsed.port, parsed.forwarded), ("a.example", 443, None));
         let head = b"GET http://a.example:8080?x=1 HTTP/1.1\r\nHost: b\r\nProxy-Authorization: s\r\n\r\n";

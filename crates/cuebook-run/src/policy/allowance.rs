@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_reading_directives_and_knowledge_is_allowed_at_first() {
+    fn by_default_clients_only_read() {
         let none = Allowance::default();
         for (action, arguments) in [
             (Action::Search, json!({"scope": "tool", "query": ""})),

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_capabilities_may_do_nothing_but_keep_itself_going() {
+    fn a_thread_without_capabilities_runs_nothing() {
         let none = Capabilities::default();
         let denied = none.check("search", "directive", "").unwrap_err();
         assert_eq!(

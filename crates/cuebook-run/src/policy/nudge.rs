@@ -14,7 +14,7 @@ pub const MOST: u32 = 3;
 
 /// An answer without a call, and what is known of the thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Said<'a> {
+pub struct AnswerWithoutCall<'a> {
     /// What the model said.
     pub text: &'a str,
     /// How often it was asked, with this time.
@@ -39,7 +39,7 @@ pub enum Verdict {
 }
 
 /// Decides.
-pub fn decide(said: &Said<'_>) -> Verdict {
+pub fn decide(said: &AnswerWithoutCall<'_>) -> Verdict {
     let names: Vec<&str> =
         said.outputs.iter().map(|output| output.name.as_str()).filter(|name| !name.is_empty()).collect();
     let is_empty = said.text.trim().is_empty();
@@ -91,8 +91,8 @@ mod tests {
         directive::read(&Source::new("d.md", text)).unwrap().outputs
     }
 
-    fn said(text: &str, turn: u32, nudges: u32) -> Said<'_> {
-        Said { text, turn, nudges, outputs: &[], may_call: true }
+    fn said(text: &str, turn: u32, nudges: u32) -> AnswerWithoutCall<'_> {
+        AnswerWithoutCall { text, turn, nudges, outputs: &[], may_call: true }
     }
 
     #[test]
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn a_model_that_can_call_nothing_is_done_when_it_spoke() {
-        let said = Said { may_call: false, ..said("Hello", 1, 0) };
+        let said = AnswerWithoutCall { may_call: false, ..said("Hello", 1, 0) };
         assert!(matches!(decide(&said), Verdict::Done));
         assert!(
-            matches!(decide(&Said { text: "", ..said }), Verdict::Nudge(text) if text.starts_with("Your answer was empty"))
+            matches!(decide(&AnswerWithoutCall { text: "", ..said }), Verdict::Nudge(text) if text.starts_with("Your answer was empty"))
         );
     }
 
@@ -116,12 +116,15 @@ mod tests {
     fn words_are_never_enough_where_outputs_are_asked_for() {
         let outputs = outputs();
         for nudges in 0..MOST {
-            let verdict = decide(&Said { outputs: &outputs, ..said("just text", nudges + 1, nudges) });
+            let verdict =
+                decide(&AnswerWithoutCall { outputs: &outputs, ..said("just text", nudges + 1, nudges) });
             assert!(
                 matches!(verdict, Verdict::Nudge(text) if text.contains("directive_return") && text.contains("greeting"))
             );
         }
-        let Verdict::Failed(error) = decide(&Said { outputs: &outputs, ..said("just text", 4, 3) }) else {
+        let Verdict::Failed(error) =
+            decide(&AnswerWithoutCall { outputs: &outputs, ..said("just text", 4, 3) })
+        else {
             panic!()
         };
         assert_eq!(error.code(), Code::OutputsMissing);

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once_with_what_is_expected() {
+    fn all_errors_are_reported_at_once() {
         let outputs = outputs(
             r#"<output name="greeting">The greeting text</output><output name="count" type="integer"/>
             <output name="extra" required="false" type="dict"/>"#,

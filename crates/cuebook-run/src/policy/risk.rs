@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_fears_everything_that_is_executed_fears_a_project_s_own_too() {
+    fn risks_of_all_tools_include_project_tools() {
         let text = "classifications:\n  - risk: unrestricted\n    patterns: [rye.execute.*]\n";
         let risks = Risks::builtin().with(&Source::new("risk.yaml", text)).unwrap();
         assert_eq!(check(&risks, "rye.execute.tool.team.*", &[]), (Policy::Block, "unrestricted".into()));

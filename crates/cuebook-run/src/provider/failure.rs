@@ -8,9 +8,9 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
-use super::carry::{Broken, Head, What};
 use super::classify::{Class, Fault, classify};
 use super::file::ProviderFile;
+use super::transport::{Broken, Head, What};
 use super::{Category, Charge};
 
 /// Characters of a server's own words in an error.

@@ -18,15 +18,15 @@ use cuebook::redact::{REDACTED, Secrets};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::carry::{Broken, Carry, Client, Outgoing, What};
 use super::choice::{Chosen, variable, why_unset};
 use super::classify::Policy;
-use super::ear::Ear;
 use super::failure::{FIELDS, Failure, from_broken};
 use super::file::{self, ProviderFile};
 use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
 use super::secret;
+use super::stream::StreamReader;
+use super::transport::{Broken, Client, Outgoing, Transport, What};
 use super::{Again, Ask, Charge, Listener, Next, Provider, Stop, Unheard};
 
 /// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
@@ -40,7 +40,7 @@ const WATCHER_SLICE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
     chosen: Chosen,
-    carrier: Arc<dyn Carry>,
+    carrier: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     environment: fn(&str) -> Option<String>,
 }
@@ -61,7 +61,7 @@ impl HttpProvider {
         HttpProvider::over(Arc::new(recorder.around(client)), chosen)
     }
 
-    fn over(carrier: Arc<dyn Carry>, chosen: Chosen) -> HttpProvider {
+    fn over(carrier: Arc<dyn Transport>, chosen: Chosen) -> HttpProvider {
         HttpProvider { chosen, carrier, clock: Arc::new(RealClock), environment: variable }
     }
 
@@ -222,7 +222,7 @@ impl HttpProvider {
         outputs: bool,
         listener: &dyn Listener,
     ) -> Result<Answer, Box<Failure>> {
-        let mut ear = Ear::new(out.api, outputs, listener, &out.secrets);
+        let mut ear = StreamReader::new(out.api, outputs, listener, &out.secrets);
         let carried = self.carrier.carry(out, &mut ear);
         ear.finish(carried, self.file())
     }

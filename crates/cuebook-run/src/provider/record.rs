@@ -15,7 +15,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::carry::{Broken, Carry, Client, Head, Hear, Outgoing, What};
+use super::transport::{Broken, Client, Head, Hear, Outgoing, Transport, What};
 
 /// The number of this form of a recording.
 const VERSION: u64 = 1;
@@ -213,7 +213,7 @@ impl Recorder {
 /// A client whose exchanges are written down.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    inner: Arc<dyn Carry>,
+    inner: Arc<dyn Transport>,
     recorder: Arc<Recorder>,
 }
 
@@ -241,7 +241,7 @@ impl Hear for Tape<'_> {
     }
 }
 
-impl Carry for Recorded {
+impl Transport for Recorded {
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
         let mut tape = Tape { to: hear, head: None, body: Vec::new() };
         let carried = self.inner.carry(out, &mut tape);
@@ -399,7 +399,7 @@ impl Recording {
     }
 }
 
-impl Carry for Recording {
+impl Transport for Recording {
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
         let mut request = request(out);
         // As it was written down.

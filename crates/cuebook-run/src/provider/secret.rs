@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_the_middle_of_a_text_is_told_from_what_stands_around_it() {
+    fn a_secret_inside_a_text_is_found() {
         let key = "sk-abcdefghijklmnopqrstuvwx12345678";
         assert_eq!(looking(&format!("{key} wherever")), [key]);
         assert_eq!(looking(&format!("use {key}")), [key]);

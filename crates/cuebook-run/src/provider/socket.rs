@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_not_there_is_told_from_one_that_cannot_be_looked_up_now() {
+    fn unknown_names_differ_from_failed_lookups() {
         let passes = |error: io::Error| Unnamed::new("a.example", &error).passes;
         // What the standard library makes of the words of the systems: glibc, musl, Apple's.
         let said = |words: &str| io::Error::other(format!("failed to lookup address information: {words}"));

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
 use super::LogKey;
-use super::desk::{BELOW, Desk, Key, Unanswered};
 use super::row::{self, Row, kept};
+use super::rows::{BELOW, Key, Rows, Unanswered};
 use super::sql::{Cell, Tables};
 use super::{
     Account, Authenticity, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger,
@@ -39,12 +39,12 @@ impl<T: Tables> Book<T> {
     /// Does something with rows, in one transaction.
     fn change<R: Send + 'static>(
         &self,
-        job: impl Fn(&mut Desk<'_>) -> Result<R> + Send + 'static,
+        job: impl Fn(&mut Rows<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let now = self.tables.now();
         let key = Arc::clone(&self.key);
         self.tables.write(move |sql| {
-            let mut desk = Desk::new(sql, now, Arc::clone(&key));
+            let mut desk = Rows::new(sql, now, Arc::clone(&key));
             let answer = job(&mut desk)?;
             desk.finish()?;
             Ok(answer)
@@ -312,7 +312,7 @@ enum Place {
     Successor,
 }
 
-fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
+fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
     desk.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
     let log_key = desk.key()?.id().to_owned();
     let now = desk.now;
@@ -401,7 +401,7 @@ fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
 }
 
 /// Applies what changes, and brings the ledger into balance.
-fn apply(desk: &mut Desk<'_>, mut row: Row, change: &Change) -> Result<()> {
+fn apply(desk: &mut Rows<'_>, mut row: Row, change: &Change) -> Result<()> {
     ledger::change(desk, &mut row, change)?;
     if row.record.status.is_at_rest() {
         row.record.completed_at = Some(desk.now);
@@ -410,7 +410,7 @@ fn apply(desk: &mut Desk<'_>, mut row: Row, change: &Change) -> Result<()> {
 }
 
 fn take(
-    desk: &mut Desk<'_>,
+    desk: &mut Rows<'_>,
     id: &ThreadId,
     holder: &Holder,
     entries: &[Entry],
@@ -460,7 +460,7 @@ fn take(
 }
 
 fn hand_over(
-    desk: &mut Desk<'_>,
+    desk: &mut Rows<'_>,
     id: &ThreadId,
     holder: &Holder,
     entries: &LastWords,
@@ -486,7 +486,7 @@ fn hand_over(
 }
 
 /// Cancels what nobody runs, and tells whoever runs the rest.
-fn cancel(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+fn cancel(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let mut seen = BTreeSet::new();
     loop {
         // The lowest first, as when accounts settle: whoever locks rows in one order does not wait in a circle.
@@ -502,7 +502,7 @@ fn cancel(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
     }
 }
 
-fn stop(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+fn stop(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let found = desk.find(id)?.ok_or_else(|| error::not_found(id))?.record;
     if found.status == Status::Running && !matches!(found.authenticity, Authenticity::Own | Authenticity::Old)
     {
@@ -538,7 +538,7 @@ const COUNTED: [Kind; 3] = [Kind::CognitionOut, Kind::CognitionPartial, Kind::Re
 
 /// When whoever ran a thread last gave a sign of life: a beat, or an event. The time from when it was last counted until then is
 /// counted now, or else a thread that dies often enough would run for ever. How long it lived after that nobody knows.
-fn last_sign(desk: &mut Desk<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
+fn last_sign(desk: &mut Rows<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
     let id = &row.record.id;
     // A sign of life from the future is one from now.
     let last = row.record.beat_at.max(desk.last_at(id, &[])?).map(|last| last.min(desk.now));
@@ -552,7 +552,7 @@ fn last_sign(desk: &mut Desk<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
 }
 
 /// How a thread has ended whose holder had only to carry out what its hooks want at the end.
-fn ended(desk: &mut Desk<'_>, row: &Row) -> Result<Option<Status>> {
+fn ended(desk: &mut Rows<'_>, row: &Row) -> Result<Option<Status>> {
     let id = &row.record.id;
     // Whatever a thread does but for its hooks begins with one of these.
     let kinds = [
@@ -579,7 +579,7 @@ fn ended(desk: &mut Desk<'_>, row: &Row) -> Result<Option<Status>> {
 }
 
 /// Brings a thread to rest that had ended and whose holder died while a hook ran. That hook may have done what it does.
-fn come_to_rest(desk: &mut Desk<'_>, mut row: Row, status: Status, more: &Map<String, Json>) -> Result<()> {
+fn come_to_rest(desk: &mut Rows<'_>, mut row: Row, status: Status, more: &Map<String, Json>) -> Result<()> {
     if let Some((Kind::HookStart, payload)) = desk.last_of(&row.record.id, &[])? {
         let mut said = OpenHook::of(&payload).to_json();
         for (name, value) in more {
@@ -592,7 +592,7 @@ fn come_to_rest(desk: &mut Desk<'_>, mut row: Row, status: Status, more: &Map<St
 
 /// Marks a thread whose holder died, unless something has happened to it meanwhile.
 fn interrupt(
-    desk: &mut Desk<'_>,
+    desk: &mut Rows<'_>,
     id: &ThreadId,
     holder: Option<&Holder>,
     beat: Option<Timestamp>,

@@ -16,9 +16,9 @@
 
 use cuebook::Result;
 
-use super::desk::{Desk, Upwards, readable};
 use super::error::{self, Whose};
 use super::row::Row;
+use super::rows::{Rows, Upwards, readable};
 use super::{Account, Authenticity, Change, Cost};
 use crate::money::Money;
 use crate::record::ThreadId;
@@ -56,7 +56,7 @@ pub(crate) fn reserve(parent: &mut Row, child: &Account) -> Result<Money> {
 }
 
 /// Applies what changes to a row. [`balance`] has to follow.
-pub(crate) fn change(desk: &mut Desk<'_>, row: &mut Row, change: &Change) -> Result<()> {
+pub(crate) fn change(desk: &mut Rows<'_>, row: &mut Row, change: &Change) -> Result<()> {
     desk.check([change.model.as_deref(), change.continued_by.as_ref().map(ThreadId::as_str)])?;
     if change.unpriced || change.cost.is_some_and(|cost| cost.unpriced) {
         unprice(desk, row)?;
@@ -97,7 +97,7 @@ pub(crate) fn change(desk: &mut Desk<'_>, row: &mut Row, change: &Change) -> Res
 }
 
 /// What a thread spends is not known any more, and neither is what those above it spend together with it.
-pub(crate) fn unprice(desk: &mut Desk<'_>, row: &mut Row) -> Result<()> {
+pub(crate) fn unprice(desk: &mut Rows<'_>, row: &mut Row) -> Result<()> {
     if std::mem::replace(&mut row.record.cost.unpriced, true) {
         return Ok(());
     }
@@ -125,7 +125,7 @@ fn spend(row: &mut Row, spent: Money) {
     row.record.cost.spend = row.account.spent;
 }
 
-fn set_limit(desk: &mut Desk<'_>, row: &mut Row, limit: Money) -> Result<()> {
+fn set_limit(desk: &mut Rows<'_>, row: &mut Row, limit: Money) -> Result<()> {
     let before = row.account.limit;
     // Less than what is used cannot be: nothing more, then.
     row.account.limit = limit.max(row.account.used()).max(Money::ZERO);
@@ -149,7 +149,7 @@ pub(crate) fn give_up(row: &mut Row) {
 }
 
 /// Puts a row back, and everything above it into balance: its claim is what it should be, and it settles if it is time.
-pub(crate) fn balance(desk: &mut Desk<'_>, row: Row) -> Result<()> {
+pub(crate) fn balance(desk: &mut Rows<'_>, row: Row) -> Result<()> {
     let mut next = Some(row);
     let mut upwards = Upwards::default();
     while let Some(mut row) = next.take() {
@@ -182,7 +182,7 @@ pub(crate) fn balance(desk: &mut Desk<'_>, row: Row) -> Result<()> {
 }
 
 /// Opens the account of a thread again, and those above it that have settled.
-pub(crate) fn reopen(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+pub(crate) fn reopen(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let mut settled = Vec::new();
     let mut above = Some(id.clone());
     let mut upwards = Upwards::default();

@@ -45,7 +45,7 @@ impl Bill {
 
 impl State {
     fn pay(&mut self, bill: &Bill) {
-        let cost = &mut self.cost;
+        let cost = &mut self.account.cost;
         cost.input_tokens = cost.input_tokens.saturating_add(bill.input);
         cost.output_tokens = cost.output_tokens.saturating_add(bill.output);
         cost.estimated = cost.estimated.saturating_add(bill.estimated.unwrap_or(0));
@@ -68,36 +68,36 @@ impl Managed<'_> {
         }
         {
             let mut state = self.state();
-            state.cost.turns += 1;
+            state.account.cost.turns += 1;
             state.pay(&bill);
             let cost = state.cost_now();
             payload["turn"] = cost.turns.into();
             payload["cost"] = cost_json(&cost);
             if bill.estimated.is_some() {
                 payload["estimated"] = json!({"input": bill.input, "output": bill.output});
-                if !std::mem::replace(&mut state.guessed, true) {
+                if !std::mem::replace(&mut state.account.guessed, true) {
                     let provider = &self.launch.provider;
                     payload["note"] = json!(format!(
                         "{provider} does not report its tokens; Cuebook counts them for the limits"
                     ));
                 }
             }
-            if self.voice.price.is_some() && bill.spend > state.held {
+            if self.voice.price.is_some() && bill.spend > state.account.held {
                 // It cost more than could be known before: the provider counts differently, or did not keep to what it was told.
-                payload["more_than_held"] = (bill.spend - state.held).nanos().into();
+                payload["more_than_held"] = (bill.spend - state.account.held).nanos().into();
             }
-            state.change.cost = Some(cost);
-            state.change.hold = Some(Money::ZERO);
-            state.held = Money::ZERO;
-            state.spoken.clear();
-            state.cut = answer.finish.as_deref().is_some_and(is_cut);
-            if state.cut {
-                payload["cut_off"] = json!({"max_output_tokens": state.most_tokens});
+            state.unwritten.change.cost = Some(cost);
+            state.unwritten.change.hold = Some(Money::ZERO);
+            state.account.held = Money::ZERO;
+            state.answer.spoken.clear();
+            state.answer.cut = answer.finish.as_deref().is_some_and(is_cut);
+            if state.answer.cut {
+                payload["cut_off"] = json!({"max_output_tokens": state.window.most_tokens});
             }
             if bill.input > 0 {
                 // What the provider counted, with the answer that is about to follow.
-                state.tokens = bill.input + bill.output;
-                state.counted += 1;
+                state.window.tokens = bill.input + bill.output;
+                state.window.counted += 1;
             }
         }
         self.note_ending(answer, &mut payload);
@@ -112,10 +112,10 @@ impl Managed<'_> {
             let mut state = self.state();
             bill.iter().for_each(|bill| state.pay(bill));
             let cost = state.cost_now();
-            state.change.cost = Some(cost);
-            state.change.hold = Some(Money::ZERO);
-            state.held = Money::ZERO;
-            state.spoken.clear();
+            state.unwritten.change.cost = Some(cost);
+            state.unwritten.change.hold = Some(Money::ZERO);
+            state.account.held = Money::ZERO;
+            state.answer.spoken.clear();
             cost
         };
         let mut payload = json!({
@@ -136,7 +136,7 @@ impl Managed<'_> {
     pub(super) fn again(&self, again: &Again<'_>) -> Next {
         let bill = self.guess(again.charge);
         // It is counted here, and the next attempt says it anew.
-        self.state().spoken.clear();
+        self.state().answer.spoken.clear();
         let why = again.why.diagnostic().message.clone();
         let mut payload =
             json!({"attempt": again.attempt, "pause_seconds": again.pause.as_secs_f64(), "error": why});
@@ -146,9 +146,9 @@ impl Managed<'_> {
                 let mut state = self.state();
                 state.pay(bill);
                 let cost = state.cost_now();
-                state.change.cost = Some(cost);
-                state.change.hold = Some(Money::ZERO);
-                state.held = Money::ZERO;
+                state.unwritten.change.cost = Some(cost);
+                state.unwritten.change.hold = Some(Money::ZERO);
+                state.account.held = Money::ZERO;
                 cost
             };
             payload["estimated"] = bill.to_json();
@@ -178,9 +178,9 @@ impl Managed<'_> {
     /// No further attempt is made: a limit was reached, or nobody can say.
     fn stop(&self, reached: Option<Reached>) -> Next {
         let mut state = self.state();
-        state.reached = reached;
-        state.change.hold = Some(Money::ZERO);
-        state.held = Money::ZERO;
+        state.answer.reached = reached;
+        state.unwritten.change.hold = Some(Money::ZERO);
+        state.account.held = Money::ZERO;
         Next::Stop
     }
 
@@ -192,7 +192,7 @@ impl Managed<'_> {
         let Ok((_, account)) = self.standing() else { return self.stop(None) };
         let (tokens, before) = {
             let state = self.state();
-            (state.tokens, state.most_tokens)
+            (state.window.tokens, state.window.most_tokens)
         };
         match self.room(tokens, &account) {
             Ok((most, _)) if most > before => {
@@ -220,7 +220,7 @@ impl Managed<'_> {
         let says_input = usage.input.is_some_and(|input| input > 0);
         if !(says_input && usage.output.is_some()) {
             if !says_input {
-                usage.input = guess(self.state().tokens);
+                usage.input = guess(self.state().window.tokens);
             }
             if usage.output.is_none_or(|output| output == 0) {
                 let calls = message.metadata.get("tool_calls").map(Json::to_string).unwrap_or_default();
@@ -241,7 +241,7 @@ impl Managed<'_> {
         };
         let (tokens, most) = {
             let state = self.state();
-            (state.tokens, state.most_tokens)
+            (state.window.tokens, state.window.most_tokens)
         };
         let input = said.input.filter(|input| *input > 0);
         // Providers say at the end how much was written, so until then it is what came. No answer is longer than it may be.

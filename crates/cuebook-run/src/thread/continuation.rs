@@ -12,9 +12,9 @@ use cuebook::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::drive::Finished;
+use super::hooks::ThreadHooks;
 use super::launch::Launch;
 use super::log::{not_found, whole_log};
-use super::moments::Moments;
 use super::rebuild::calls_of;
 use super::run::{Began, Beginning};
 use super::{Caller, Conversation, Entry, Kind, Money, Status, ThreadId, spent_below};
@@ -95,7 +95,7 @@ impl Engine {
             continuation_of: Some(finished.id.clone()),
             ..launch.clone()
         };
-        let desk = self.continued_desk(project, &next, chosen.profile.api, rebuilt.opened)?;
+        let desk = self.continued_tools(project, &next, chosen.profile.api, rebuilt.opened)?;
         let entries = match said.is_empty() {
             true => Vec::new(),
             false => vec![Entry::new(Kind::ContextInjected, json!({"hooks": said}))],
@@ -112,7 +112,7 @@ impl Engine {
         words: String,
         watch: &dyn Watch,
     ) -> Result<(String, Vec<Json>)> {
-        let moments = Moments::new(self, project.clone(), launch)?;
+        let moments = ThreadHooks::new(self, project.clone(), launch)?;
         let secrets = self.secrets(project)?;
         let within = Caller { thread: launch.parent.as_ref(), holder: None, call: None, secrets: &secrets };
         let told = json!({

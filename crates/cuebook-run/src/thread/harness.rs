@@ -27,26 +27,26 @@ impl Managed<'_> {
         let mut state = self.state();
         let tokenizer = Tokenizer::for_model(&self.launch.model.id);
         let count = |text: &str| tokens_of(&tokenizer, text);
-        if state.counted > conversation.len() || state.counted == 0 {
-            (state.tokens, state.counted) = (0, 0);
+        if state.window.counted > conversation.len() || state.window.counted == 0 {
+            (state.window.tokens, state.window.counted) = (0, 0);
             for tool in tools {
-                state.tokens += count(&tool.to_json().to_string()) as u64;
+                state.window.tokens += count(&tool.to_json().to_string()) as u64;
             }
         }
-        for message in &conversation[state.counted..] {
+        for message in &conversation[state.window.counted..] {
             let calls = message.metadata.get("tool_calls").map(Json::to_string).unwrap_or_default();
             let texts = message.texts().map(count).sum::<usize>();
             // A few tokens around each message say whose it is.
-            state.tokens += (texts + count(&calls) + 4) as u64;
+            state.window.tokens += (texts + count(&calls) + 4) as u64;
         }
-        state.counted = conversation.len();
-        state.tokens
+        state.window.counted = conversation.len();
+        state.window.tokens
     }
 
     /// Stops the run if the conversation is full, so that another thread goes on with it.
     pub(super) fn check_full(&self, tokens: u64) -> Result<(), Halt> {
         let window = self.launch.context_window;
-        let known = self.state().known_full.take();
+        let known = self.state().window.known_full.take();
         if self.cost().turns == 0 || tokens.saturating_mul(10) < window.saturating_mul(FULL) {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl Managed<'_> {
         if known.as_ref().is_none_or(|heard| !heard.is_over()) {
             self.moments.full(self, (tokens, window), known.unwrap_or_default())?;
         }
-        self.state().full = true;
+        self.state().window.full = true;
         let message = format!("the conversation has about {tokens} tokens; the model's window is {window}");
         let diagnostic =
             Diagnostic::new(Code::LimitReached, message).hint("another thread continues the conversation");
@@ -78,8 +78,8 @@ impl Managed<'_> {
 
     pub(super) fn set_hold(&self, most: u64, hold: Money) {
         let mut state = self.state();
-        (state.most_tokens, state.held) = (most, hold);
-        state.change.hold = Some(hold);
+        (state.window.most_tokens, state.account.held) = (most, hold);
+        state.unwritten.change.hold = Some(hold);
     }
 
     /// What one more answer needs of a limit that was reached, as far as it can be told: it is as long as those before it were.
@@ -87,7 +87,7 @@ impl Managed<'_> {
         let cost = self.cost();
         let usual = cost.output_tokens.checked_div(u64::from(cost.turns)).unwrap_or(0);
         let output = usual.max(SHORT_ANSWER).min(self.voice.most_output);
-        let input = self.state().tokens;
+        let input = self.state().window.tokens;
         let next = match reached.limit {
             "spend" => Some(self.price_of(input, output).to_json()),
             "tokens" => Some(json!(input.saturating_add(output))),
@@ -137,7 +137,7 @@ impl Managed<'_> {
     pub(super) fn note_ending(&self, answer: &Answer, payload: &mut Json) {
         let finish = answer.finish.clone();
         let is_strange = ending(finish.as_deref()) == Ending::Strange;
-        self.state().finish = finish;
+        self.state().answer.finish = finish;
         if is_strange && matches!(answer.reply, Reply::ToolCalls { .. }) {
             let cause = self.cut_off().diagnostic().message.clone();
             let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {cause}"));
@@ -147,7 +147,7 @@ impl Managed<'_> {
 
     /// An answer is not whole: why, and how to change that.
     pub(super) fn cut_off(&self) -> Error {
-        let finish = self.state().finish.clone().unwrap_or_default();
+        let finish = self.state().answer.finish.clone().unwrap_or_default();
         let model = &self.launch.model.id;
         let (message, hint) = match ending(Some(&finish)) {
             Ending::Full => (
@@ -172,7 +172,7 @@ impl Managed<'_> {
 
     /// An answer was cut off: what it was not to be longer than, and how to change that.
     fn too_long(&self) -> Error {
-        let most = self.state().most_tokens;
+        let most = self.state().window.most_tokens;
         let own = self.launch.model.options.max_output_tokens.as_ref().and_then(Number::as_u64);
         let model = &self.launch.model.id;
         let (most, hint) = match own.filter(|own| *own <= most) {
@@ -213,7 +213,7 @@ impl Managed<'_> {
     /// Stops the run if somebody wants that, and says when it was.
     pub(super) fn check_cancelled(&self, when: &str) -> Result<(), Halt> {
         // What ran then says more than what would have been next.
-        let tool = self.state().stopped_in.clone().map(|tool| format!("while `{tool}` ran"));
+        let tool = self.state().calls.stopped_in.clone().map(|tool| format!("while `{tool}` ran"));
         let when = tool.as_deref().unwrap_or(when);
         match self.cancelled() {
             true if self.leaves() => Err(Halt::Cancelled(format!("interrupted {when}"))),

@@ -13,19 +13,19 @@ use crate::policy::limits::Limits;
 
 /// What a thread carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errand {
+pub enum ThreadKind {
     /// A directive, with the four actions as tools.
     Directive,
     /// Any other prompt, with the tools that it declares.
     Prompt,
 }
 
-impl Errand {
+impl ThreadKind {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            Errand::Directive => "directive",
-            Errand::Prompt => "prompt",
+            ThreadKind::Directive => "directive",
+            ThreadKind::Prompt => "prompt",
         }
     }
 }
@@ -34,7 +34,7 @@ impl Errand {
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// What it carries out.
-    pub errand: Errand,
+    pub errand: ThreadKind,
     /// The id of the directive or prompt.
     pub prompt: String,
     /// The project.
@@ -133,8 +133,8 @@ impl Launch {
         let of_prompt = json["prompt_messages"].as_u64().and_then(|count| usize::try_from(count).ok());
         Ok(Launch {
             errand: match need("errand")?.as_str() {
-                "directive" => Errand::Directive,
-                "prompt" => Errand::Prompt,
+                "directive" => ThreadKind::Directive,
+                "prompt" => ThreadKind::Prompt,
                 _ => return Err(wrong("errand")),
             },
             prompt: need("directive")?,

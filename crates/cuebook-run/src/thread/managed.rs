@@ -20,9 +20,9 @@ use super::Caller;
 use super::OpenHook;
 use super::Secrets;
 use super::calls::{cut_call, keep_cut, keep_readable, tell_apart, unreadable};
-use super::hearing::Hearing;
-use super::launch::{Errand, Launch};
-use super::moments::{Heard, Moments};
+use super::hooks::{HooksSoFar, ThreadHooks};
+use super::launch::{Launch, ThreadKind};
+use super::listener::ModelListener;
 use super::text_mode;
 use super::{Entry, Kind, Money, Status, ThreadId};
 use crate::policy::control::Control;
@@ -33,7 +33,7 @@ use crate::turn::{Halt, Performed, Permit, Ports, Settled, Step};
 use crate::watch::{News, Watch};
 
 /// The tools of a thread, and what its answers mean: those of a directive or of another prompt.
-pub(super) trait Desk: Sync {
+pub(super) trait ThreadTools: Sync {
     /// What the model may call now.
     fn tools(&self) -> Arc<Tools>;
 
@@ -58,7 +58,7 @@ pub(super) trait Desk: Sync {
 }
 
 /// Who is asked, and what that costs.
-pub(super) struct Voice {
+pub(super) struct ChosenModel {
     pub(super) provider: Arc<dyn Provider>,
     pub(super) price: Option<Price>,
     pub(super) most_output: u64,
@@ -72,9 +72,9 @@ pub(crate) struct Parts<'e> {
     pub(super) store: Arc<dyn Store>,
     pub(super) holder: Holder,
     pub(super) launch: &'e Launch,
-    pub(super) desk: &'e dyn Desk,
-    pub(super) voice: &'e Voice,
-    pub(super) moments: &'e Moments<'e>,
+    pub(super) desk: &'e dyn ThreadTools,
+    pub(super) voice: &'e ChosenModel,
+    pub(super) moments: &'e ThreadHooks<'e>,
     pub(super) secrets: &'e Secrets,
     pub(super) watch: &'e dyn Watch,
     /// Set when somebody elsewhere wants it to stop.
@@ -93,7 +93,7 @@ pub(super) struct Before {
     /// The tokens of so many of its messages.
     pub(super) counted: Option<(u64, usize)>,
     /// Its conversation was found to be full, and these hooks have heard of it.
-    pub(super) full: Option<Heard>,
+    pub(super) full: Option<HooksSoFar>,
 }
 
 /// A thread while it runs.
@@ -114,46 +114,75 @@ impl<'e> Deref for Managed<'e> {
 
 /// What changes while it runs.
 pub(super) struct State {
-    pub(super) entries: Vec<Entry>,
-    pub(super) change: Change,
-    pub(super) cost: Cost,
+    pub(super) unwritten: Unwritten,
+    pub(super) account: Spending,
+    pub(super) window: Window,
+    pub(super) answer: LastAnswer,
+    pub(super) calls: Calls,
     pub(super) nudges: u32,
     pub(super) open_hooks: Vec<OpenHook>,
+    /// The result is known, and is written together with the end.
+    pub(super) ending: bool,
+    /// Why the run is to stop when the calls of this turn are done.
+    pub(super) halt: Option<Halt>,
+}
+
+/// What is not in the store yet.
+#[derive(Default)]
+pub(super) struct Unwritten {
+    pub(super) entries: Vec<Entry>,
+    pub(super) change: Change,
+}
+
+/// What the thread uses.
+pub(super) struct Spending {
+    pub(super) cost: Cost,
     /// Since when it runs this time, and how long it ran before.
     pub(super) began: Instant,
     pub(super) before: Duration,
-    /// The most tokens that the next answer may have.
-    pub(super) most_tokens: u64,
+    /// The money that is reserved for the next answer.
+    pub(super) held: Money,
+    /// Cuebook counted tokens that the provider did not count, and reported that.
+    pub(super) guessed: bool,
+}
+
+/// The conversation and the model's window.
+pub(super) struct Window {
     /// Tokens of the conversation, as far as it was counted: so many messages.
     pub(super) tokens: u64,
     pub(super) counted: usize,
-    pub(super) held: Money,
-    /// What the provider did not count was counted here, and somebody was told so.
-    pub(super) guessed: bool,
-    /// The last answer was cut off.
+    /// The most tokens that the next answer may have.
+    pub(super) most_tokens: u64,
+    /// The conversation is full, and another thread is to go on.
+    pub(super) full: bool,
+    /// The log already has that, and these hooks ran.
+    pub(super) known_full: Option<HooksSoFar>,
+}
+
+/// The last answer of the model.
+pub(super) struct LastAnswer {
+    /// It was cut off.
     pub(super) cut: bool,
     /// Why it ended, in the provider's words.
     pub(super) finish: Option<String>,
-    /// The result is known, and is written together with the end.
-    pub(super) ending: bool,
-    /// A call has ended the run.
-    pub(super) returned: bool,
-    /// A limit that was reached between two attempts to have an answer.
-    pub(super) reached: Option<Reached>,
-    /// A call that ran when somebody wanted the thread to stop.
-    pub(super) stopped_in: Option<String>,
-    /// Why the run is to stop when the calls of this turn are done.
-    pub(super) halt: Option<Halt>,
-    /// The conversation is full, and another thread is to go on.
-    pub(super) full: bool,
-    /// The log says so already, and these hooks have heard of it.
-    pub(super) known_full: Option<Heard>,
+    /// Its text that is not in the log yet, and when the log last got some.
     pub(super) spoken: String,
     pub(super) spoke: Instant,
-    /// Calls of this turn of which the log says already what came of them: they were denied, or ended before the others.
+    /// A limit that was reached between two attempts to get an answer.
+    pub(super) reached: Option<Reached>,
+}
+
+/// The calls of this turn.
+#[derive(Default)]
+pub(super) struct Calls {
+    /// Calls whose result is already in the log: they were denied, or ended before the others.
     pub(super) told: HashSet<String>,
-    /// Results that were too long to be told whole: their hashes, and the calls that they came from.
+    /// Results that were too long to be sent whole: their hashes, and their calls.
     pub(super) aside: HashMap<String, String>,
+    /// A call that ran when the thread was stopped.
+    pub(super) stopped_in: Option<String>,
+    /// A call has ended the run.
+    pub(super) returned: bool,
 }
 
 /// How often a hook may have a failed request sent again.
@@ -167,31 +196,21 @@ impl<'e> Managed<'e> {
         let cost = Cost { unpriced: cost.unpriced || parts.voice.price.is_none(), ..cost };
         let now = Instant::now();
         let state = State {
-            entries: Vec::new(),
-            change: Change::default(),
-            cost,
+            unwritten: Unwritten::default(),
+            account: Spending { cost, began: now, before: cost.elapsed, held: Money::ZERO, guessed: false },
+            window: Window {
+                tokens,
+                counted,
+                most_tokens: parts.voice.most_output,
+                full: false,
+                known_full: full,
+            },
+            answer: LastAnswer { cut: false, finish: None, spoken: String::new(), spoke: now, reached: None },
+            calls: Calls::default(),
             nudges,
             open_hooks,
-            began: now,
-            before: cost.elapsed,
-            most_tokens: parts.voice.most_output,
-            tokens,
-            counted,
-            held: Money::ZERO,
-            guessed: false,
-            cut: false,
-            finish: None,
             ending: false,
-            returned: false,
-            reached: None,
-            stopped_in: None,
             halt: None,
-            full: false,
-            known_full: full,
-            spoken: String::new(),
-            spoke: now,
-            told: HashSet::new(),
-            aside: HashMap::new(),
         };
         Managed { parts, state: Mutex::new(state), writing: Mutex::new(()) }
     }
@@ -203,7 +222,7 @@ impl<'e> Managed<'e> {
     /// Keeps an event for the next barrier.
     pub(super) fn keep(&self, kind: Kind, mut payload: Json) {
         self.secrets.scrub(&mut payload);
-        self.state().entries.push(Entry::new(kind, payload));
+        self.state().unwritten.entries.push(Entry::new(kind, payload));
     }
 
     /// Keeps what came of a call.
@@ -219,20 +238,21 @@ impl<'e> Managed<'e> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (entries, change) = {
             let mut state = self.state();
-            if state.entries.is_empty() && state.change == Change::default() {
+            if state.unwritten.entries.is_empty() && state.unwritten.change == Change::default() {
                 return Ok(());
             }
-            (std::mem::take(&mut state.entries), std::mem::take(&mut state.change))
+            (std::mem::take(&mut state.unwritten.entries), std::mem::take(&mut state.unwritten.change))
         };
         let events = match self.store.append(&self.id, &self.holder, &entries, &change) {
             Ok(events) => events,
             Err(error) => {
                 // What happened has happened: it is written with the next step, or with the end.
                 let mut state = self.state();
-                let since = std::mem::replace(&mut state.entries, entries);
-                state.entries.extend(since);
-                let since = std::mem::take(&mut state.change);
-                state.change = Change { cost: since.cost.or(change.cost), hold: since.hold, ..change };
+                let since = std::mem::replace(&mut state.unwritten.entries, entries);
+                state.unwritten.entries.extend(since);
+                let since = std::mem::take(&mut state.unwritten.change);
+                state.unwritten.change =
+                    Change { cost: since.cost.or(change.cost), hold: since.hold, ..change };
                 return Err(error);
             }
         };
@@ -244,7 +264,7 @@ impl<'e> Managed<'e> {
 
     /// Comes to rest, when everything is written that happens because it has ended.
     pub(super) fn rest(&self, status: Status) -> Result<()> {
-        self.state().change.status = Some(status);
+        self.state().unwritten.change.status = Some(status);
         self.write()
     }
 
@@ -255,7 +275,7 @@ impl<'e> Managed<'e> {
 
     /// Whether the conversation is full.
     pub(super) fn is_full(&self) -> bool {
-        self.state().full
+        self.state().window.full
     }
 
     /// The last events, the status and the result, in one transaction.
@@ -266,8 +286,8 @@ impl<'e> Managed<'e> {
         {
             let mut state = self.state();
             let cost = state.cost_now();
-            state.change = Change { cost: Some(cost), hold: Some(Money::ZERO), ..change };
-            state.held = Money::ZERO;
+            state.unwritten.change = Change { cost: Some(cost), hold: Some(Money::ZERO), ..change };
+            state.account.held = Money::ZERO;
         }
         self.write()
     }
@@ -313,7 +333,7 @@ impl<'e> Managed<'e> {
 
 impl State {
     pub(super) fn cost_now(&self) -> Cost {
-        Cost { elapsed: self.before + self.began.elapsed(), ..self.cost }
+        Cost { elapsed: self.account.before + self.account.began.elapsed(), ..self.account.cost }
     }
 }
 
@@ -324,7 +344,7 @@ impl Ports for Managed<'_> {
                 let new: Vec<Json> = conversation[*new_from..].iter().map(Message::to_json).collect();
                 let turn = self.cost().turns + 1;
                 // If nobody learns what came of it, so much was read at least, and paid for.
-                let tokens = self.state().tokens;
+                let tokens = self.state().window.tokens;
                 let spend = self.price_of(tokens, 0).nanos();
                 self.keep(
                     Kind::CognitionIn,
@@ -341,10 +361,10 @@ impl Ports for Managed<'_> {
                     Kind::Denied,
                     json!({"call_id": call.id, "tool": call.name, "arguments": call.arguments, "result": text, "is_error": true}),
                 );
-                self.state().told.insert(call.id.clone());
+                self.state().calls.told.insert(call.id.clone());
             }
             Step::PerformedCall { call, performed, ran } => {
-                let is_told = self.state().told.remove(&call.id);
+                let is_told = self.state().calls.told.remove(&call.id);
                 if !is_told {
                     self.keep_result(call, performed, *ran);
                 }
@@ -354,7 +374,7 @@ impl Ports for Managed<'_> {
                     return Err(halt);
                 }
                 // What was returned is returned: no step follows.
-                if !self.state().returned {
+                if !self.state().calls.returned {
                     self.moments.after_step(self)?;
                 }
             }
@@ -416,7 +436,7 @@ impl Ports for Managed<'_> {
         self.pulse(&format!("waiting for {}", self.launch.model.id));
         for attempt in 1.. {
             let left = limits.duration.saturating_sub(self.cost().elapsed);
-            let most_tokens = self.state().most_tokens;
+            let most_tokens = self.state().window.most_tokens;
             let ask = Ask {
                 model: &self.launch.model,
                 messages,
@@ -425,7 +445,7 @@ impl Ports for Managed<'_> {
                 most_tokens: Some(most_tokens),
                 deadline: Instant::now().checked_add(left),
             };
-            match self.voice.provider.ask(&ask, &Hearing(self)) {
+            match self.voice.provider.ask(&ask, &ModelListener(self)) {
                 Ok(mut answer) => {
                     if self.voice.calls_in_text {
                         text_mode::find_calls(&mut answer, &tools);
@@ -446,7 +466,7 @@ impl Ports for Managed<'_> {
                         // Nobody wanted it to stop, so it was too late.
                         return Err(self.limit(self.late()));
                     }
-                    let reached = self.state().reached.take();
+                    let reached = self.state().answer.reached.take();
                     if let Some(reached) = reached {
                         return Err(self.limit(reached));
                     }
@@ -457,7 +477,7 @@ impl Ports for Managed<'_> {
                             if let Some(reached) = limits.check(&self.cost()) {
                                 return Err(self.limit(reached));
                             }
-                            let tokens = self.state().tokens;
+                            let tokens = self.state().window.tokens;
                             self.hold(tokens, &self.standing()?.1)?;
                             self.barrier()?;
                         }
@@ -487,7 +507,7 @@ impl Ports for Managed<'_> {
         if let Some(reached) = self.launch.limits.check_calls(calls.len()) {
             return Err(self.limit(reached));
         }
-        match cut_call(calls).filter(|_| self.state().cut) {
+        match cut_call(calls).filter(|_| self.state().answer.cut) {
             // Asked again, it would be cut off again, and paid for again.
             Some(call) => Err(Halt::Failed(self.cut_off_in(call))),
             None => Ok(()),
@@ -509,10 +529,10 @@ impl Ports for Managed<'_> {
         let mut performed = self.desk.perform(self, call, arguments);
         self.secrets.scrub_text(&mut performed.text);
         if self.cancelled() {
-            self.state().stopped_in.get_or_insert_with(|| call.name.clone());
+            self.state().calls.stopped_in.get_or_insert_with(|| call.name.clone());
         }
         if performed.ends.is_some() {
-            self.state().returned = true;
+            self.state().calls.returned = true;
         }
         performed
     }
@@ -522,7 +542,7 @@ impl Ports for Managed<'_> {
         if performed.ends.is_some() || performed.unknown {
             return;
         }
-        self.state().told.insert(call.id.clone());
+        self.state().calls.told.insert(call.id.clone());
         self.keep_result(call, performed, true);
         // What cannot be written now is written with the others, and fails there if it fails again.
         let _ = self.write();
@@ -561,20 +581,20 @@ impl Ports for Managed<'_> {
         }
         let (nudges, ending) = {
             let state = self.state();
-            (state.nudges, ending(state.finish.as_deref()))
+            (state.nudges, ending(state.answer.finish.as_deref()))
         };
         let settled = self.desk.settle(turn, said, nudges).map_err(Halt::Failed)?;
         if ending == Ending::Whole {
             return Ok(settled);
         }
         if ending == Ending::Full
-            && self.launch.errand == Errand::Directive
+            && self.launch.errand == ThreadKind::Directive
             && matches!(settled, Settled::Again(_))
         {
             // Another thread goes on with what is too long for this one.
             return Ok(settled);
         }
-        let promised = !self.launch.outputs.is_empty() || self.launch.errand == Errand::Prompt;
+        let promised = !self.launch.outputs.is_empty() || self.launch.errand == ThreadKind::Prompt;
         let is_whole = matches!(said, Reply::Structured { .. });
         match settled {
             // Asked again, it would be cut off again, and paid for again.
@@ -611,16 +631,16 @@ impl<'e> Managed<'e> {
 
     /// How full the conversation is, from nothing to one.
     pub(super) fn fullness(&self) -> f64 {
-        self.state().tokens as f64 / self.launch.context_window.max(1) as f64
+        self.state().window.tokens as f64 / self.launch.context_window.max(1) as f64
     }
 
     /// Keeps the whole of a result that the model is not told whole. If the same was kept before, returns the call that it came from.
     pub(super) fn put_aside(&self, call_id: &str, hash: &str, whole: String) -> Option<String> {
         let mut state = self.state();
-        if let Some(before) = state.aside.get(hash) {
+        if let Some(before) = state.calls.aside.get(hash) {
             return Some(before.clone());
         }
-        state.aside.insert(hash.to_owned(), call_id.to_owned());
+        state.calls.aside.insert(hash.to_owned(), call_id.to_owned());
         drop(state);
         self.keep(Kind::Artifact, json!({"call_id": call_id, "hash": hash, "whole": whole}));
         None
@@ -628,6 +648,6 @@ impl<'e> Managed<'e> {
 
     /// The prompt has changed, so the conversation is counted anew.
     pub(super) fn recount(&self) {
-        self.state().counted = 0;
+        self.state().window.counted = 0;
     }
 }

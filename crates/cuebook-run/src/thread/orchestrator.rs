@@ -73,8 +73,8 @@ pub(crate) fn answer(
         Failure::new(error).with_id(Some(ID)).with("data", json!({"success": false, "error": message}))
     };
     let operation = operation_of(operation, given).map_err(fail)?;
-    let desk = Desk { engine, project, watch, within, given };
-    let data = if request.dry_run { Ok(json!({})) } else { desk.answer(operation) };
+    let orchestrator = Orchestrator { engine, project, watch, within, given };
+    let data = if request.dry_run { Ok(json!({})) } else { orchestrator.answer(operation) };
     let mut data = data.map_err(fail)?;
     let mut response = Map::new();
     let status = if request.dry_run { "validation_passed" } else { "success" };
@@ -146,7 +146,7 @@ fn without_options(error: Error) -> Error {
     told
 }
 
-struct Desk<'d> {
+struct Orchestrator<'d> {
     engine: &'d Engine,
     project: &'d Arc<Project>,
     watch: &'d dyn Watch,
@@ -154,7 +154,7 @@ struct Desk<'d> {
     given: &'d Map<String, Json>,
 }
 
-impl Desk<'_> {
+impl Orchestrator<'_> {
     fn answer(&self, operation: &str) -> Result<Json> {
         let store = self.engine.threads(Some(self.project.spaces.project()))?;
         let store = &*store;

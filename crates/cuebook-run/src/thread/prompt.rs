@@ -13,9 +13,9 @@ use cuebook::variables::{Context, Variables};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::launch::{Errand, Launch};
+use super::launch::{Launch, ThreadKind};
 use super::orchestrator;
-use super::prompt_desk::PromptDesk;
+use super::prompt_tools::PromptTools;
 use super::run::RunRequest;
 use super::start;
 use crate::engine::{Engine, Project};
@@ -30,7 +30,7 @@ impl Engine {
         prepared: &Arc<Prepared>,
         request: &RunRequest,
         context: Context,
-    ) -> Result<(Launch, Chosen, PromptDesk<'_>)> {
+    ) -> Result<(Launch, Chosen, PromptTools<'_>)> {
         let prompt = prepared.prompt();
         let own = prompt.model.clone().unwrap_or_default();
         let providers = Providers::new(&project.spaces, project.trust())?;
@@ -63,7 +63,7 @@ impl Engine {
         if let Some(allowance) = &self.settings().allowance {
             capabilities = allowance.narrow(&capabilities);
         }
-        let desk = PromptDesk::new(
+        let desk = PromptTools::new(
             self,
             project.clone(),
             prepared.clone(),
@@ -73,7 +73,7 @@ impl Engine {
         )?;
         let (messages, origins) = desk.request()?;
         let launch = Launch {
-            errand: Errand::Prompt,
+            errand: ThreadKind::Prompt,
             prompt: prompt.id.clone(),
             project: project.spaces.project().to_owned(),
             parent: None,
@@ -101,27 +101,27 @@ impl Engine {
     }
 
     /// The tools of a prompt whose conversation goes on in another thread; a directive's are made anew.
-    pub(super) fn continued_desk(
+    pub(super) fn continued_tools(
         &self,
         project: &Arc<Project>,
         launch: &Launch,
         api: Api,
         opened: cuebook::sections::VisibilityOverrides,
-    ) -> Result<Option<PromptDesk<'_>>> {
+    ) -> Result<Option<PromptTools<'_>>> {
         match launch.errand {
-            Errand::Directive => Ok(None),
-            Errand::Prompt => self.prompt_desk(project, launch, (None, api), opened).map(Some),
+            ThreadKind::Directive => Ok(None),
+            ThreadKind::Prompt => self.prompt_tools(project, launch, (None, api), opened).map(Some),
         }
     }
 
     /// The tools of a prompt whose thread is taken up.
-    pub(super) fn prompt_desk(
+    pub(super) fn prompt_tools(
         &self,
         project: &Arc<Project>,
         launch: &Launch,
         (book, api): (Option<&Book>, Api),
         opened: cuebook::sections::VisibilityOverrides,
-    ) -> Result<PromptDesk<'_>> {
+    ) -> Result<PromptTools<'_>> {
         let book = book.unwrap_or_else(|| project.book());
         let context = Context { visibility: opened, ..thawed(&launch.context, &launch.model.id) };
         // One that was named by its file is found by it, from wherever the thread goes on.
@@ -133,7 +133,7 @@ impl Engine {
         let items = launch.tools.iter().filter_map(text).collect();
         let variables = Variables::from_json(&launch.inputs);
         let inputs = launch.inputs.clone();
-        PromptDesk::new(self, project.clone(), prepared, variables, (context, api), (items, inputs))
+        PromptTools::new(self, project.clone(), prepared, variables, (context, api), (items, inputs))
     }
 }
 

@@ -10,8 +10,8 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::OpenHook;
+use super::hooks::HooksSoFar;
 use super::launch::Launch;
-use super::moments::Heard;
 use super::origins::MessageSource;
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
@@ -45,7 +45,7 @@ pub struct Rebuilt {
     pub(crate) counted: Option<(u64, usize)>,
     /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it, when
     /// these and all other hooks have heard of it.
-    pub(crate) full: Option<Heard>,
+    pub(crate) full: Option<HooksSoFar>,
 }
 
 /// Rebuilds a thread from its events.
@@ -115,7 +115,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 rebuilt.start.turns += 1;
                 rebuilt.counted = tokens_of(payload).map(|tokens| (tokens, rebuilt.start.conversation.len()));
             }
-            Kind::ContextFull => rebuilt.full = Some(Heard::begun()),
+            Kind::ContextFull => rebuilt.full = Some(HooksSoFar::begun()),
             Kind::ToolStart => begun.extend(payload["call_id"].as_str().map(str::to_owned)),
             Kind::ToolResult | Kind::ToolUnknown | Kind::Denied => {
                 let call_id = payload["call_id"].as_str().unwrap_or_default();

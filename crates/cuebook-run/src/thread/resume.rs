@@ -11,10 +11,10 @@ use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::OpenHook;
-use super::launch::{Errand, Launch};
+use super::launch::{Launch, ThreadKind};
 use super::left::{self, STOPPED};
 use super::log::{PAGE, not_found, whole_log};
-use super::managed::Desk;
+use super::managed::ThreadTools;
 use super::rebuild::{Rebuilt, rebuild};
 use super::run::Began;
 use super::start;
@@ -237,28 +237,28 @@ impl Engine {
         rebuilt.launch.unpriced = chosen.price.is_none();
         rebuilt.launch.model.id.clone_from(&chosen.model);
         rebuilt.launch.provider.clone_from(&chosen.provider.name);
-        if rebuilt.launch.errand == Errand::Directive {
+        if rebuilt.launch.errand == ThreadKind::Directive {
             start::vouch(self, project, store, &mut rebuilt.launch, how.trust_log)?;
         }
         let launch = &rebuilt.launch;
         let (desk, has_changed) = match launch.errand {
-            Errand::Directive => {
+            ThreadKind::Directive => {
                 let now = start::hash(project, &ItemId::new(&launch.prompt)?);
                 (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
             }
             // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
-            Errand::Prompt => {
+            ThreadKind::Prompt => {
                 let desk =
-                    self.prompt_desk(project, launch, (book, chosen.profile.api), rebuilt.opened.clone())?;
+                    self.prompt_tools(project, launch, (book, chosen.profile.api), rebuilt.opened.clone())?;
                 let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
                 // Where a part lies in the rendered text is not in the log.
                 let json = |messages: &[Message]| messages.iter().map(Message::to_json).collect::<Vec<_>>();
                 let has_changed = told.map(json) != Some(json(&desk.messages()?));
-                (Some(Box::new(desk) as Box<dyn Desk + '_>), has_changed)
+                (Some(Box::new(desk) as Box<dyn ThreadTools + '_>), has_changed)
             }
         };
         if has_changed {
-            let what = if launch.errand == Errand::Directive { "directive" } else { "prompt" };
+            let what = if launch.errand == ThreadKind::Directive { "directive" } else { "prompt" };
             payload["prompt_changed"] = json!(format!(
                 "the {what} has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
             ));
@@ -327,7 +327,7 @@ struct ReadyAgain<'e> {
     /// What the event says with which it goes on.
     payload: Json,
     /// The tools of a prompt that is no directive.
-    desk: Option<Box<dyn Desk + 'e>>,
+    desk: Option<Box<dyn ThreadTools + 'e>>,
     /// The prompt is not the one that it began with.
     has_changed: bool,
 }
@@ -336,7 +336,7 @@ struct ReadyAgain<'e> {
 /// from its signed file.
 fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
     let capabilities: Vec<&str> = launch.capabilities.iter().collect();
-    if launch.errand == Errand::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
+    if launch.errand == ThreadKind::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
         return Ok(());
     }
     let id = &record.id;

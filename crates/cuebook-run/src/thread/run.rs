@@ -10,16 +10,16 @@ use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json};
 
 use super::Secrets;
-use super::desk::DirectiveDesk;
+use super::directive_tools::DirectiveThread;
 use super::drive::{Finished, Ready, drive};
+use super::hooks::ThreadHooks;
 use super::launch::Launch;
 use super::log::PAGE;
-use super::managed::{Before, Desk, Parts};
-use super::moments::Moments;
-use super::prompt_desk::PromptDesk;
+use super::managed::{Before, Parts, ThreadTools};
+use super::prompt_tools::PromptTools;
 use super::rebuild::Rebuilt;
 use super::resume::Resume;
-use super::start::{self, Wanted};
+use super::start::{self, DirectiveRequest};
 use super::{Entry, Kind, Money, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
@@ -131,7 +131,7 @@ impl Engine {
         project.spaces.find(ItemType::Directive, &id)?.ok_or_else(no_item)?;
         let directive = prepared.directive().ok_or_else(no_item)?;
         let filled = directive.fill(&inputs)?;
-        let wanted = Wanted {
+        let wanted = DirectiveRequest {
             id: &id,
             prepared,
             directive,
@@ -148,7 +148,7 @@ impl Engine {
 
     /// Checks what would keep a directive from beginning in a thread, and begins none: its limits and permissions, its provider with
     /// model and key, its hooks, and the recording that is to be played back.
-    pub(crate) fn check_thread(&self, project: &Arc<Project>, wanted: &Wanted<'_>) -> Result<()> {
+    pub(crate) fn check_thread(&self, project: &Arc<Project>, wanted: &DirectiveRequest<'_>) -> Result<()> {
         let store = self.looked_at(project)?;
         let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id, false)).transpose()?;
         start::decide(self, project, parent.as_ref(), wanted)?;
@@ -160,7 +160,7 @@ impl Engine {
     pub(crate) fn run_thread(
         &self,
         project: &Arc<Project>,
-        wanted: &Wanted<'_>,
+        wanted: &DirectiveRequest<'_>,
         is_async: bool,
         watch: &dyn Watch,
     ) -> Result<Began> {
@@ -234,7 +234,7 @@ impl Engine {
         let known = launch.messages.len();
         let start = Start { conversation: launch.messages.clone(), known, ..Start::default() };
         let rebuilt = Rebuilt::fresh(launch, start);
-        let desk = desk.map(|desk| Box::new(desk) as Box<dyn Desk + '_>);
+        let desk = desk.map(|desk| Box::new(desk) as Box<dyn ThreadTools + '_>);
         self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
     }
 
@@ -276,19 +276,19 @@ impl Engine {
         (id, holder): (ThreadId, Holder),
         rebuilt: Rebuilt,
         chosen: Chosen,
-        desk: Option<Box<dyn Desk + '_>>,
+        desk: Option<Box<dyn ThreadTools + '_>>,
         watch: &dyn Watch,
     ) -> Result<Began> {
         let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, .. } = rebuilt;
         let secrets = self.secrets(project)?;
         let voice = self.voice(&chosen)?;
-        let moments = Moments::new(self, project.clone(), &launch)?;
+        let moments = ThreadHooks::new(self, project.clone(), &launch)?;
         let own;
-        let desk: &dyn Desk = match &desk {
+        let desk: &dyn ThreadTools = match &desk {
             Some(desk) => &**desk,
             None => {
                 let outputs = returns::from_json(&launch.outputs)?;
-                own = DirectiveDesk::new(self, project.clone(), &launch.capabilities, outputs);
+                own = DirectiveThread::new(self, project.clone(), &launch.capabilities, outputs);
                 &own
             }
         };
@@ -357,7 +357,7 @@ pub(super) struct Beginning<'b> {
     pub(super) parent_holder: Option<Holder>,
     pub(super) entries: Vec<Entry>,
     /// The tools of a prompt that is no directive.
-    pub(super) desk: Option<PromptDesk<'b>>,
+    pub(super) desk: Option<PromptTools<'b>>,
 }
 
 impl Rebuilt {

@@ -12,9 +12,9 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::launch::{Errand, Launch};
+use super::hooks::ThreadHooks;
+use super::launch::{Launch, ThreadKind};
 use super::log::{check_alone, first_event};
-use super::moments::Moments;
 use super::{Caller, Entry, Kind, Secrets, ThreadId, origins};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
@@ -26,7 +26,7 @@ use crate::store::{Holder, Store};
 use crate::watch::Watch;
 
 /// A directive that is to be run.
-pub(crate) struct Wanted<'r> {
+pub(crate) struct DirectiveRequest<'r> {
     pub(crate) id: &'r ItemId,
     pub(crate) prepared: &'r Prepared,
     pub(crate) directive: &'r Directive,
@@ -101,11 +101,11 @@ fn allowed(
         let first = first_event(store, parent, trusted)?;
         let above = Launch::from_json(&first.payload)?;
         let above = match above.errand {
-            Errand::Directive if depth < DEEPEST => {
+            ThreadKind::Directive if depth < DEEPEST => {
                 self::allowed(engine, project, store, &above, (depth + 1, trusted))?.2
             }
-            Errand::Directive => Capabilities::default(),
-            Errand::Prompt => above.capabilities,
+            ThreadKind::Directive => Capabilities::default(),
+            ThreadKind::Prompt => above.capabilities,
         };
         allowed = allowed.attenuate(Some(&above));
     }
@@ -135,7 +135,7 @@ pub(super) struct Decided<'e> {
     capabilities: Capabilities,
     chosen: Chosen,
     notes: Vec<Json>,
-    moments: Moments<'e>,
+    moments: ThreadHooks<'e>,
     secrets: Secrets,
 }
 
@@ -144,7 +144,7 @@ pub(super) fn decide<'e>(
     engine: &'e Engine,
     project: &Arc<Project>,
     parent: Option<&Parent>,
-    wanted: &Wanted<'_>,
+    wanted: &DirectiveRequest<'_>,
 ) -> Result<Decided<'e>> {
     let directive = wanted.directive;
     let is_wrong = |note: &&Diagnostic| note.code == Code::BadDirective && note.severity == Severity::Error;
@@ -199,7 +199,7 @@ pub(super) fn decide<'e>(
         no_price(&chosen, sets_spend(directive.limits.as_ref()) || sets_spend(Some(wanted.limit_overrides)))?;
         notes.push(json!(unpriced(&chosen.model)));
     }
-    let moments = Moments::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
+    let moments = ThreadHooks::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
     Ok(Decided { composed, limits, capabilities, chosen, notes, moments, secrets })
 }
 
@@ -208,10 +208,10 @@ pub(crate) fn directive(
     engine: &Engine,
     project: &Arc<Project>,
     parent: Option<&Parent>,
-    wanted: &Wanted<'_>,
+    wanted: &DirectiveRequest<'_>,
     watch: &dyn Watch,
 ) -> Result<(Launch, Chosen, Vec<Entry>)> {
-    let Wanted { directive, filled, .. } = wanted;
+    let DirectiveRequest { directive, filled, .. } = wanted;
     let Decided { composed, limits, capabilities, chosen, notes, moments, secrets } =
         decide(engine, project, parent, wanted)?;
     let within = Caller {
@@ -241,7 +241,7 @@ pub(crate) fn directive(
         entries.push(Entry::new(Kind::ContextInjected, told));
     }
     let launch = Launch {
-        errand: Errand::Directive,
+        errand: ThreadKind::Directive,
         prompt: wanted.id.to_string(),
         project: project.spaces.project().to_owned(),
         parent: parent.map(|parent| parent.id.clone()),
@@ -279,7 +279,11 @@ fn risks(project: &Project) -> Result<Risks> {
 }
 
 /// What the model reads first: what `render` shows, and what hooks of the thread add.
-fn messages(wanted: &Wanted<'_>, chosen: &Chosen, hook_texts: HookTexts) -> Result<(Vec<Message>, Json)> {
+fn messages(
+    wanted: &DirectiveRequest<'_>,
+    chosen: &Chosen,
+    hook_texts: HookTexts,
+) -> Result<(Vec<Message>, Json)> {
     let context = Context { model: Some(chosen.model.clone()), hook_texts, ..wanted.context.clone() };
     let rendered = wanted.prepared.render(&Variables::from_json(wanted.parameters), &Arc::new(context))?;
     let (messages, _) = rendered.messages_for(chosen.profile.api)?;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Halt, Performed, Permit};
 
-/// A step of the loop, as it happens. Those of an [`Agent`](super::Agent) that the loop itself does not know are among them, so that whoever
+/// A step of the loop, as it happens. Those of an `Agent` of `cuebook-agent` that the loop itself does not know are among them, so that whoever
 /// listens has one stream.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -517,7 +517,7 @@ impl Watch for Hasty {
 }
 
 #[test]
-fn calls_that_had_not_begun_when_a_thread_was_stopped_run_once_when_it_goes_on() {
+fn pending_calls_run_once_after_a_resume() {
     let stage = Stage::new(None);
     stage.model.hurry();
     let request = Request {

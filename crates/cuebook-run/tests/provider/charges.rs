@@ -42,7 +42,7 @@ fn an_answer_that_breaks_off_costs_what_came_of_it() {
 }
 
 #[test]
-fn an_answer_that_came_whole_and_makes_no_sense_costs_what_the_provider_says() {
+fn a_senseless_answer_costs_what_the_provider_says() {
     let call =
         json!({"index": 9, "id": "c", "function": {"arguments": format!("{{\"where\": \"{LONG}\"}}")}});
     let events = [
@@ -132,7 +132,7 @@ fn a_listener_may_want_no_further_attempt_or_a_shorter_answer() {
 }
 
 #[test]
-fn a_server_that_wants_to_be_left_alone_for_long_is_not_asked_again() {
+fn a_server_with_a_long_pause_is_not_retried() {
     for (more, most) in [("", 60), ("retry: {max: 5}\n", 5), ("retry: {attempts: 1, max: 5}\n", 5)] {
         let reply = Reply::error(429, "no").header("retry-after", "3600");
         let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();

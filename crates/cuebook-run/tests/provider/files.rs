@@ -54,7 +54,7 @@ fn all_keys(name: &str) -> Option<String> {
 }
 
 #[test]
-fn the_files_of_the_program_can_be_read_and_their_tiers_have_prices() {
+fn built_in_providers_have_prices() {
     let providers = World::new().providers(nothing).unwrap();
     let names: Vec<&str> = providers.list().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["anthropic", "gemini", "openai"]);
@@ -322,7 +322,7 @@ fn a_variable_of_the_user_moves_a_provider() {
 }
 
 #[test]
-fn the_user_comes_before_the_environment_and_both_before_the_prompt() {
+fn the_user_beats_the_environment_and_the_prompt() {
     let named = |name: &str| (name == "CUEBOOK_PROVIDER").then(|| "gemini".to_owned());
     let world = World::new();
     let providers = world.providers(named).unwrap();

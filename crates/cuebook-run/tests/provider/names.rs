@@ -40,7 +40,7 @@ fn helper() {
 /// The system itself says it (`EAI_AGAIN`), in a process whose network has neither a name server nor anything else.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_name_that_cannot_be_looked_up_now_is_asked_for_again_and_one_that_nobody_can_have_is_not() {
+fn name_lookup_is_retried_unless_the_name_is_invalid() {
     use std::process::{Command, Stdio};
     let alone = |program: &std::path::Path, args: &[&str]| {
         let mut command = Command::new("unshare");

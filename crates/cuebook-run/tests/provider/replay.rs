@@ -71,7 +71,7 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
 }
 
 #[test]
-fn secrets_among_the_options_are_not_on_a_recording_and_not_needed_to_hear_it() {
+fn recordings_hold_no_secret_options() {
     let folder = tempfile::tempdir().unwrap();
     let options = |written: &str| {
         format!(
@@ -135,7 +135,7 @@ fn threads_that_share_a_recording_find_their_own_replies() {
 }
 
 #[test]
-fn a_recording_that_was_cut_off_or_changed_is_refused_with_its_line() {
+fn a_damaged_recording_is_refused_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let mock = Mock::start(Script::new().text("a").text("ü").forever()).unwrap();

@@ -34,7 +34,7 @@ fn nothing_is_asked_for_again_and_then_told_on_every_interface() {
 }
 
 #[test]
-fn an_event_that_is_no_json_is_shown_without_keys_and_is_no_lost_connection() {
+fn an_event_without_json_is_shown_without_keys() {
     let bad = format!("data: {{not json {KEY} {}\n\n", "x".repeat(500));
     let mock = Mock::start(Script::new().reply(Reply::raw(200, "text/event-stream", bad)).forever()).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {attempts: 2}\n");
@@ -49,7 +49,7 @@ fn an_event_that_is_no_json_is_shown_without_keys_and_is_no_lost_connection() {
 }
 
 #[test]
-fn a_pause_that_is_no_amount_is_none_and_one_beyond_counting_is_too_long() {
+fn invalid_pauses_are_ignored_and_huge_ones_too_long() {
     let reply = Reply::error(429, "no").header("retry-after", "99999999999999999999999");
     let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
     let (provider, clock) = provider(&mock, Api::OpenAiChat, "");

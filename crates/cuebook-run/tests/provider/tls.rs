@@ -75,7 +75,7 @@ fn is_whole(request: &[u8]) -> bool {
 }
 
 #[test]
-fn an_authority_of_ones_own_is_trusted_when_its_file_is_named_and_never_otherwise() {
+fn a_private_authority_is_trusted_only_by_file() {
     let mock = Mock::start(Script::new().text("Safe and sound.")).unwrap();
     let gateway = gateway(&mock);
     let text = format!(

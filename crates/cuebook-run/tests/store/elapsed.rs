@@ -43,7 +43,7 @@ pub fn what_a_dead_thread_had_asked_was_read(world: &World) {
     assert_eq!(tokens(true), (0, 0));
 }
 
-pub fn what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read(world: &World) {
+pub fn money_for_a_lost_answer_is_released(world: &World) {
     let store = &*world.store;
     let spent = |asked: serde_json::Value, held: f64| {
         let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();

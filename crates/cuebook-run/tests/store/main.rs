@@ -57,7 +57,7 @@ suite! {
     ends::what_is_known_of_the_dead_is_in_their_log
     ends::nobody_goes_on_with_what_is_to_stop
     elapsed::what_a_dead_thread_had_asked_was_read
-    elapsed::what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read
+    elapsed::money_for_a_lost_answer_is_released
     elapsed::what_had_come_of_an_answer_counts_once
     elapsed::the_time_of_a_dead_thread_goes_to_its_last_sign_of_life
     ledger::a_child_has_what_its_parent_gives
@@ -77,12 +77,12 @@ suite! {
     many::threads_at_once_never_overdraw
     many::threads_at_once_keep_their_logs_whole
     many::two_who_take_up_one_thread_do_not_both_get_it
-    many::children_that_begin_while_their_tree_is_cancelled_are_stopped_or_refused
+    many::children_started_during_a_cancel_are_stopped
     processes::processes_share_a_store
     processes::a_log_goes_on_in_another_process
     processes::killed_processes_leave_whole_logs_and_a_true_ledger
     unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
-    unpriced::what_the_dead_have_used_is_not_known_from_their_first_question
+    unpriced::usage_of_a_dead_process_is_unknown_at_first
     property::the_ledger_holds_whatever_is_done
     authentic::a_log_that_was_changed_and_hashed_again_is_detected
     authentic::events_that_were_cut_moved_or_borrowed_are_detected

@@ -74,7 +74,7 @@ pub fn two_who_take_up_one_thread_do_not_both_get_it(world: &World) {
     }
 }
 
-pub fn children_that_begin_while_their_tree_is_cancelled_are_stopped_or_refused(world: &World) {
+pub fn children_started_during_a_cancel_are_stopped(world: &World) {
     let store = &*world.store;
     let root = store.begin(&new(100.0)).unwrap();
     let middle = store.begin(&child(&root, 50.0)).unwrap();

@@ -38,7 +38,7 @@ pub fn a_model_without_a_price_makes_all_sums_above_it_unknown(world: &World) {
     audit(store, false);
 }
 
-pub fn what_the_dead_have_used_is_not_known_from_their_first_question(world: &World) {
+pub fn usage_of_a_dead_process_is_unknown_at_first(world: &World) {
     let store = &*world.store;
     let mut gone = holder();
     gone.began += 1;

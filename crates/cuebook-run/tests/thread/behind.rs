@@ -36,7 +36,7 @@ fn a_hook_behind_the_end_takes_no_more_time_than_its_thread_may() {
 }
 
 #[test]
-fn a_thread_is_at_rest_when_its_hooks_have_run_and_whoever_cancels_it_stops_them() {
+fn cancel_stops_the_hooks_of_a_threads_end() {
     let stage = stage(SLEEPS);
     let answer = std::thread::scope(|scope| {
         let running = scope.spawn(|| stage.run("demo/work"));
@@ -61,7 +61,7 @@ fn a_thread_is_at_rest_when_its_hooks_have_run_and_whoever_cancels_it_stops_them
 }
 
 #[test]
-fn a_thread_whose_process_dies_in_a_hook_behind_the_end_has_ended_and_the_hook_is_named() {
+fn a_crash_in_an_end_hook_names_the_hook() {
     for (kind, status) in [
         (Kind::Completed, Status::Completed),
         (Kind::Failed, Status::Error),

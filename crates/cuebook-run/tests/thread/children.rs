@@ -76,7 +76,7 @@ fn depth_and_spawns_are_answers_to_the_model() {
 }
 
 #[test]
-fn children_count_by_the_limits_that_their_parent_was_given_last() {
+fn children_use_the_parents_last_limits() {
     let stage = Stage::new(script([spawn("p", "demo/work", json!({})), says("no")]));
     parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
     stage.worker("");
@@ -89,7 +89,7 @@ fn children_count_by_the_limits_that_their_parent_was_given_last() {
 }
 
 #[test]
-fn a_child_gets_half_of_what_is_left_unless_somebody_says_how_much() {
+fn a_child_gets_half_of_the_rest_by_default() {
     let stage = Stage::new(script([
         spawn("p", "demo/work", json!({})),
         returns("c", "x"),
@@ -187,7 +187,7 @@ fn a_directive_without_a_thread_gives_its_instructions() {
 }
 
 #[test]
-fn an_asynchronous_thread_whose_program_cannot_be_started_does_not_wait_for_it() {
+fn a_background_thread_reports_a_failed_start() {
     let settings = cuebook_run::Settings { program: Some("/no/such/program".into()), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
@@ -208,7 +208,7 @@ fn program(folder: &std::path::Path, script: &str) -> std::path::PathBuf {
 
 #[cfg(unix)]
 #[test]
-fn what_a_process_said_that_ended_before_it_had_its_thread_is_told() {
+fn output_of_a_process_that_failed_early_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), "echo hm; echo 'error[CB999]: no room' >&2; echo help; exit 3");
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };

@@ -13,7 +13,7 @@ fn knowledge(stage: &Stage, name: &str, text: &str) {
 }
 
 #[test]
-fn context_comes_from_the_root_to_the_leaf_and_stands_where_it_belongs() {
+fn context_is_ordered_from_root_to_leaf() {
     let stage = Stage::new(script([returns("a", "x")]));
     for name in ["rules", "tone", "before", "after"] {
         knowledge(&stage, name, &format!("Knowledge about {name}."));

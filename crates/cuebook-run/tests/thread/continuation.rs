@@ -14,7 +14,7 @@ fn small(script: Script) -> Stage {
 }
 
 #[test]
-fn a_full_conversation_goes_on_in_another_thread_with_what_is_left() {
+fn a_full_conversation_continues_with_the_rest_of_its_limits() {
     let long = "word ".repeat(1500);
     let stage = small(script([
         call("a", "demo/none", json!({})).and_text("early words"),
@@ -121,7 +121,7 @@ fn a_thread_that_finds_nobody_to_go_on_waits() {
 }
 
 #[test]
-fn a_result_that_is_too_long_is_put_aside_and_read_piece_by_piece() {
+fn a_long_result_is_read_in_pieces() {
     let item = "rye/agent/threads/internal/result";
     let stage = Stage::new(script([
         call("a", "demo/long", json!({})),

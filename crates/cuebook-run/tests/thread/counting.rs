@@ -23,7 +23,7 @@ fn sum(payloads: &[Json], name: &str) -> u64 {
 }
 
 #[test]
-fn a_thread_that_dies_again_and_again_has_no_more_time_than_its_limit() {
+fn repeated_crashes_do_not_extend_the_time_limit() {
     let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
@@ -53,7 +53,7 @@ fn a_thread_that_dies_again_and_again_has_no_more_time_than_its_limit() {
 }
 
 #[test]
-fn attempts_that_were_sent_count_and_those_that_were_refused_do_not() {
+fn only_attempts_that_were_sent_count() {
     let busy = || Reply::error(503, "busy");
     let stage = persistent(script([Reply::hang_up(), busy(), Reply::hang_up(), returns("a", "x")]), "");
     let answer = stage.run("demo/work");
@@ -133,7 +133,7 @@ fn an_attempt_that_follows_is_as_short_as_what_is_left() {
 }
 
 #[test]
-fn a_server_that_wants_a_long_pause_has_the_thread_wait_for_somebody() {
+fn a_long_pause_suspends_the_thread() {
     let busy = Reply::error(429, "slow down").header("retry-after", "3600");
     let stage = persistent(script([busy, returns("a", "x")]), "");
     let answer = stage.run("demo/work");
@@ -217,7 +217,7 @@ fn limits_and_prices_are_in_one_currency() {
 }
 
 #[test]
-fn what_had_come_of_an_answer_when_its_process_was_killed_counts() {
+fn a_partial_answer_of_a_killed_process_counts() {
     let text = "word ".repeat(400);
     // The first words come late enough to be written down at once, and the last ones never.
     let slow = says(&text).pieces(200).first_byte_after(Duration::from_millis(700));

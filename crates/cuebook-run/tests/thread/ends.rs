@@ -26,7 +26,7 @@ fn running(store: &dyn Store, holder: Option<Holder>) -> ThreadId {
 }
 
 #[test]
-fn a_thread_that_another_machine_does_not_stop_is_not_said_to_have_stopped() {
+fn cancel_reports_a_thread_that_still_runs_elsewhere() {
     let stage = Stage::new(Script::new());
     let store = stage.store();
     // It has just taken the thread up, which is a sign of life.
@@ -75,7 +75,7 @@ fn a_program_of_somebody_else_is_never_ended() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_process_of_ours_that_does_not_hear_is_ended_unless_it_runs_something_else() {
+fn a_deaf_process_is_killed_if_it_runs_the_thread() {
     let stage = Stage::new(Script::new());
     let store = stage.store();
     // A shell under our name, which does nothing when it is asked to end.

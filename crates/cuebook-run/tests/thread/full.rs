@@ -67,7 +67,7 @@ fn counts(id: &str, more: &str) -> String {
 const SLEEPS: &str = "<param name=\"sleep\">yes</param>";
 
 #[test]
-fn hooks_behind_one_that_was_cut_off_are_heard_when_the_thread_is_taken_up() {
+fn remaining_hooks_run_after_a_resume() {
     for (asleep, before, after) in [(0, "1h", "1hij"), (1, "1hi", "1hij"), (2, "1hij", "1hij")] {
         let hooks = ["h", "i", "j"].iter().enumerate();
         let hooks = hooks.map(|(at, id)| counts(id, if at == asleep { SLEEPS } else { "" }));
@@ -103,7 +103,7 @@ fn what_a_hook_decided_before_the_process_died_counts_once() {
 }
 
 #[test]
-fn a_limit_that_is_met_before_all_hooks_were_heard_keeps_them_for_later() {
+fn a_limit_keeps_remaining_hooks_for_later() {
     let hooks = format!("<hooks>{}{}</hooks>", counts("h", SLEEPS), counts("i", ""));
     let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
     stage.tool("count", COUNT).worker(&hooks);

@@ -30,7 +30,7 @@ fn a_tool_is_stopped_when_the_time_of_the_thread_is_over() {
 }
 
 #[test]
-fn calls_that_are_left_when_the_time_is_over_are_made_when_it_goes_on() {
+fn remaining_calls_run_after_a_resume() {
     // Two calls that are made one after another would both count; these are made at once, so only the time before them counts.
     let slow = call("a", "demo/note", json!({})).first_byte_after(Duration::from_millis(900));
     let stage = Stage::new(script([slow, returns("b", "x")]));
@@ -79,7 +79,7 @@ fn wait_for(what: impl Fn() -> bool) {
 }
 
 #[test]
-fn whoever_stops_a_parent_stops_its_children_and_their_tools_within_a_second() {
+fn stopping_a_parent_stops_children_and_tools() {
     for by_store in [true, false] {
         let stage = Stage::new(
             script([spawn("p", "demo/work", json!({})), call("a", "demo/sleep", json!({}))]).forever(),
@@ -119,7 +119,7 @@ fn whoever_stops_a_parent_stops_its_children_and_their_tools_within_a_second() {
 }
 
 #[test]
-fn a_thread_below_that_nobody_runs_yet_is_cancelled_with_its_parent() {
+fn a_waiting_child_is_cancelled_with_its_parent() {
     let stage = Stage::new(
         script([spawn("p", "demo/work", json!({})), call("a", "demo/sleep", json!({}))]).forever(),
     );

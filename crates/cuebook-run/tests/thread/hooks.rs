@@ -21,7 +21,7 @@ fn param(name: &str, value: &str) -> String {
 }
 
 #[test]
-fn a_hook_after_a_step_suspends_the_thread_once_its_condition_holds() {
+fn a_hook_suspends_a_thread_when_its_condition_is_true() {
     let stage = Stage::new(script([
         call("a", "demo/none", json!({})),
         call("b", "demo/none", json!({})),
@@ -47,7 +47,7 @@ fn a_hook_after_a_step_suspends_the_thread_once_its_condition_holds() {
 }
 
 #[test]
-fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
+fn an_invalid_hook_keeps_a_thread_from_starting() {
     let stage = Stage::new(script([returns("a", "x")]));
     let suspend = param("action", "suspend");
     let operator = "<condition path=\"cost.turns\" op=\"gtee\" value=\"2\"/>";
@@ -155,7 +155,7 @@ fn a_hook_that_suspends_at_an_error_leaves_the_way_on() {
 }
 
 #[test]
-fn a_hook_has_a_request_that_failed_sent_again_three_times_at_most() {
+fn a_hook_retries_a_request_at_most_three_times() {
     let stage = Stage::new(script([Reply::error(400, "no"), Reply::error(400, "no"), returns("a", "x")]));
     let condition = "<condition path=\"classification.category\" value=\"permanent\"/>";
     stage.worker(&hook("error", condition, &param("action", "retry")));
@@ -202,7 +202,7 @@ fn a_hook_decides_what_happens_when_the_conversation_is_full() {
 }
 
 #[test]
-fn what_hooks_do_when_a_thread_has_ended_is_written_behind_its_end() {
+fn end_hooks_are_logged_after_the_end() {
     let stage = Stage::new(script([returns("a", "x")]));
     stage.tool("note", "open(project_path + '/ended', 'w').write(params['status'])\nreturn {'noted': True}");
     let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"><param name=\"status\">${status}</param></action>";
@@ -249,7 +249,7 @@ fn hooks_of_a_project_must_be_signed() {
 }
 
 #[test]
-fn an_item_that_values_of_the_thread_choose_needs_its_permission() {
+fn an_item_chosen_by_values_needs_permission() {
     let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.tool("allowed", "open(project_path + '/allowed', 'w')\nreturn {}");
     let hook = |id: &str, event: &str, item: &str| {
@@ -322,7 +322,7 @@ fn hooks_speak_again_when_another_thread_goes_on() {
 }
 
 #[test]
-fn a_hook_at_a_limit_that_may_have_run_when_the_process_died_is_named_and_not_run_again() {
+fn a_limit_hook_that_may_have_run_is_not_repeated() {
     let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
     stage.tool("note", "open(project_path + '/notes', 'a').write('x')\nreturn {'noted': True}");
     let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"/>";

@@ -123,7 +123,7 @@ fn what_a_child_did_can_be_read_by_its_parent() {
 }
 
 #[test]
-fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
+fn an_argument_of_the_wrong_type_is_refused() {
     let stage = Stage::new(script([]));
     for (arguments, wanted) in [
         (
@@ -159,7 +159,7 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
 }
 
 #[test]
-fn what_an_operation_does_not_take_is_refused_with_the_nearest_name() {
+fn unknown_parameters_of_operations_are_refused() {
     let stage = Stage::new(script([says("no")]).forever());
     std::fs::create_dir_all(stage.world.project().join("prompts")).unwrap();
     std::fs::write(

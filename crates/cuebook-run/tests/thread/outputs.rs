@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::stage::*;
 
 #[test]
-fn of_several_returns_in_one_answer_the_first_counts_that_will_do_and_the_others_are_told_so() {
+fn the_first_valid_return_of_an_answer_counts() {
     let answer = Reply::call("wrong", "directive_return", json!({"word": 7}))
         .and_call("first", "directive_return", json!({"word": "x"}))
         .and_call("second", "directive_return", json!({"word": "y"}))

@@ -39,7 +39,7 @@ pub fn run(stage: &Stage, request: RunRequest) -> Finished {
 }
 
 #[test]
-fn an_answer_that_is_not_of_the_form_is_asked_for_again_and_then_given_up() {
+fn a_malformed_answer_is_asked_again_then_fails() {
     let stage = Stage::new(script([says("Dunedin"), says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
     stage.world.plain("form.prompty", FORM);
     let request = RunRequest { prompt: path(&stage, "form.prompty"), ..RunRequest::default() };

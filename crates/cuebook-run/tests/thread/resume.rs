@@ -45,7 +45,7 @@ pub fn counted(stage: &Stage) -> String {
 }
 
 #[test]
-fn a_tool_that_may_have_run_is_not_run_again_and_the_model_is_told_so() {
+fn a_tool_that_may_have_run_is_not_repeated() {
     let both = Reply::call(
         "a",
         "rye_execute",
@@ -74,7 +74,7 @@ fn a_tool_that_may_have_run_is_not_run_again_and_the_model_is_told_so() {
 }
 
 #[test]
-fn what_came_of_a_call_is_kept_while_others_of_its_turn_still_run() {
+fn results_are_kept_while_other_calls_run() {
     let both = Reply::call(
         "a",
         "rye_execute",
@@ -108,7 +108,7 @@ fn what_came_of_a_call_is_kept_while_others_of_its_turn_still_run() {
 }
 
 #[test]
-fn an_answer_that_never_came_is_asked_for_again_and_its_money_is_not_lost_sight_of() {
+fn a_missing_answer_is_asked_again_and_counted() {
     let stage = Stage::new(script([returns("a", "x").first_byte_after(Duration::from_secs(60))]));
     stage.worker("<limits spend=\"0.1\"/>");
     let mut process = elsewhere(&stage, "demo/work");
@@ -260,7 +260,7 @@ fn a_reminder_that_a_limit_kept_from_the_model_is_told_later() {
 }
 
 #[test]
-fn a_thread_that_failed_for_want_of_outputs_can_be_told_to_go_on() {
+fn a_thread_without_outputs_can_resume() {
     let stage = Stage::new(script([says("just words")]).forever());
     stage.worker("");
     let answer = stage.run("demo/work");

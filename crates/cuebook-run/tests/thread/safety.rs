@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::stage::*;
 
 #[test]
-fn tools_see_no_keys_of_providers_and_what_they_print_is_scrubbed() {
+fn tools_see_no_provider_keys() {
     let (stage, key) = with_key(script([call("a", "demo/look", json!({})), returns("b", "x")]));
     // The tool knows the key from elsewhere, and prints it wherever it can.
     let code = format!(
@@ -58,7 +58,7 @@ fn a_model_stays_in_its_project() {
 }
 
 #[test]
-fn a_model_copies_items_into_its_project_and_not_into_the_space_of_the_user() {
+fn a_model_copies_items_into_its_project_only() {
     let copy = |id: &str, to: &str| {
         let arguments =
             json!({"item_type": "tool", "item_id": "rye/bash/bash", "source": "system", "destination": to});

@@ -41,7 +41,7 @@ fn a_turn_that_is_paused_is_sent_again_as_it_is_and_goes_on() {
 }
 
 #[test]
-fn what_the_providers_own_tools_did_is_sent_again_with_a_paused_turn() {
+fn results_of_provider_tools_return_with_a_paused_turn() {
     let blocks = json!([
         {"type": "text", "text": "I look."},
         {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "tales"}},
@@ -81,7 +81,7 @@ fn what_the_providers_own_tools_did_is_sent_again_with_a_paused_turn() {
 }
 
 #[test]
-fn a_model_that_pauses_for_ever_is_stopped_by_the_limit_on_turns_and_goes_on_later() {
+fn a_pausing_model_stops_at_the_limit_on_turns() {
     let stage = Stage::new(script([says("and ").finish("pause_turn")]).forever());
     stage.world.plain("tale.prompty", TALE);
     let request = RunRequest {

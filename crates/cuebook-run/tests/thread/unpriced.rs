@@ -38,7 +38,7 @@ fn known(stage: &Stage, answer: &Json) -> [bool; 3] {
 }
 
 #[test]
-fn a_parent_does_not_know_its_sum_if_a_child_asked_a_model_without_a_price() {
+fn an_unpriced_child_makes_the_parents_sum_unknown() {
     let stage = two(script([
         spawn("p", "demo/child", json!({})),
         spawn("c", "demo/work", json!({"model": "free-model"})),
@@ -77,7 +77,7 @@ fn another_model_does_not_make_known_what_was_not() {
 }
 
 #[test]
-fn a_full_conversation_with_nobody_to_go_on_does_not_know_either() {
+fn a_full_conversation_without_successor_has_unknown_costs() {
     let long = "word ".repeat(5800);
     let full = || call("a", "demo/none", json!({"text": long})).usage(5900, 10);
     let stage = two(script([full(), says("no")]));

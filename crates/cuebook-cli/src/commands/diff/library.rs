@@ -19,7 +19,7 @@ use crate::args::{DiffArgs, Options};
 use crate::inputs::Shared;
 use crate::output::{Outcome, print_json, say, unless_closed};
 use crate::prompts::{self, Member};
-use crate::versions::{Past, Stand};
+use crate::versions::{OpenVersion, PastRevision};
 
 /// What became of a prompt since the revision.
 enum Fate {
@@ -59,7 +59,7 @@ pub(super) fn run(
     let mut values = Shared::read(&args.inputs)?;
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
-    let past = Past::open(book, revision)?;
+    let past = PastRevision::open(book, revision)?;
     let mut here = book.targets(named)?;
     if named.is_empty() {
         // What is the user's is in no revision of the project.
@@ -93,10 +93,16 @@ pub(super) fn run(
     })
 }
 
-fn fate(member: &Member, past: &Past, values: &Shared<'_>, book: &Book, clock: &Arc<dyn Clock>) -> Fate {
+fn fate(
+    member: &Member,
+    past: &PastRevision,
+    values: &Shared<'_>,
+    book: &Book,
+    clock: &Arc<dyn Clock>,
+) -> Fate {
     let Target { id, name, .. } = &member.target;
     let compared = || -> Result<Option<Diff>> {
-        let here = Stand::Here { book, prompt: name.clone(), label: id.clone() };
+        let here = OpenVersion::Here { book, prompt: name.clone(), label: id.clone() };
         let after = here.version(values.context(), clock)?;
         let then = match past.in_place_of(&after, book) {
             Err(error) if error.code() == Code::NotInRevision => return Ok(None),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall, parse_arguments, read};
 use cuebook::chat::{Api, Message, Role};
-use cuebook_run::turn::{Agent, Cancel, Ended, Guard, Miss, Observer, Performed, Permit, Steering, Step};
+use cuebook_agent::{Agent, Cancel, Ended, Guard, Miss, Observer, Performed, Permit, Steering, Step};
 use serde_json::{Map, Value as Json, json};
 
 use super::{messages, text_of};

@@ -7,7 +7,7 @@
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::chat::{Message, Role};
-use cuebook_run::turn::{Agent, Guard, Performed, Permit, Replay};
+use cuebook_agent::{Agent, Guard, Performed, Permit, Replay};
 use serde_json::{Value as Json, json};
 
 /// One call, and what the world does about it.

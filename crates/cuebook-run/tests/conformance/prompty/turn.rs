@@ -1,7 +1,7 @@
 //! The turn engine: what the journal of a run says.
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
-use cuebook_run::turn::{Agent, Cancel, Guard, Held, Journal, Miss, Performed, Permit, Portability};
+use cuebook_agent::{Agent, Cancel, Guard, Held, Journal, Miss, Performed, Permit, Portability};
 use serde_json::{Value as Json, json};
 
 use super::messages;

@@ -2,7 +2,7 @@
 
 use cuebook::Code;
 use cuebook::chat::{Message, Role};
-use cuebook_run::turn::{Ended, Halt};
+use cuebook_agent::{Ended, Halt};
 use serde_json::{Value as Json, json};
 
 use super::super::text_of;

@@ -9,20 +9,20 @@ use cuebook::prompt::Tools;
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
-use super::managed::{Desk, Managed};
+use super::managed::{Managed, ThreadTools};
 use super::orchestrator::RESULT;
 use super::results::{self, Reading};
 use crate::actions::Action;
 use crate::engine::{Engine, Execute, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::directive_tools::tools;
-use crate::policy::nudge::{self, Said, Verdict};
+use crate::policy::nudge::{self, AnswerWithoutCall, Verdict};
 use crate::policy::returns::{self, Returned};
 use crate::request::Request;
 use crate::turn::{Performed, Permit, Settled};
 
 /// The tools of a directive's thread.
-pub(super) struct DirectiveDesk<'e> {
+pub(super) struct DirectiveThread<'e> {
     engine: &'e Engine,
     project: Arc<Project>,
     capabilities: &'e Capabilities,
@@ -30,19 +30,19 @@ pub(super) struct DirectiveDesk<'e> {
     tools: Arc<Tools>,
 }
 
-impl<'e> DirectiveDesk<'e> {
+impl<'e> DirectiveThread<'e> {
     pub(super) fn new(
         engine: &'e Engine,
         project: Arc<Project>,
         capabilities: &'e Capabilities,
         outputs: Vec<Output>,
-    ) -> DirectiveDesk<'e> {
+    ) -> DirectiveThread<'e> {
         let tools = tools(capabilities, &outputs);
-        DirectiveDesk { engine, project, capabilities, outputs, tools }
+        DirectiveThread { engine, project, capabilities, outputs, tools }
     }
 }
 
-impl DirectiveDesk<'_> {
+impl DirectiveThread<'_> {
     /// The outputs that a call returns, if it is one that does: by the tool of its own, or as the prompt's sentence says it.
     fn returned(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Option<Map<String, Json>> {
         if call.name == returns::NAME {
@@ -94,7 +94,7 @@ impl DirectiveDesk<'_> {
     }
 }
 
-impl Desk for DirectiveDesk<'_> {
+impl ThreadTools for DirectiveThread<'_> {
     fn tools(&self) -> Arc<Tools> {
         self.tools.clone()
     }
@@ -136,7 +136,7 @@ impl Desk for DirectiveDesk<'_> {
 
     fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
         if let Some(given) = self.returned(call, arguments) {
-            if thread.state().returned {
+            if thread.state().calls.returned {
                 return Performed::failure(
                     "The thread has returned already, by an earlier call of this answer. This one does not count.",
                 );
@@ -165,7 +165,7 @@ impl Desk for DirectiveDesk<'_> {
             other => other.to_json().to_string(),
         };
         let may_call = !self.tools.is_empty();
-        let said = Said { text: &text, turn, nudges, outputs: &self.outputs, may_call };
+        let said = AnswerWithoutCall { text: &text, turn, nudges, outputs: &self.outputs, may_call };
         match nudge::decide(&said) {
             Verdict::Nudge(words) => Ok(Settled::Again(words)),
             Verdict::Done if text.trim().is_empty() => {

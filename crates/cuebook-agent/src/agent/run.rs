@@ -11,8 +11,8 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json};
 
 use super::Agent;
-use crate::provider::{Again, Listener, Next};
-use crate::turn::{Halt, Performed, Permit, Ports, Question, Settled, Step, bind, trim};
+use crate::{Halt, Performed, Permit, Ports, Question, Settled, Step, bind, trim};
+use cuebook_run::provider::{Again, Listener, Next};
 
 /// How long a pause lasts before it is looked whether to stop.
 const MOMENT: Duration = Duration::from_millis(20);

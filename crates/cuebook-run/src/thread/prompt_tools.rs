@@ -16,7 +16,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::form;
-use super::managed::{Desk, Managed};
+use super::managed::{Managed, ThreadTools};
 use super::results::{self, Reading};
 use super::{Kind, origins};
 use crate::engine::{Engine, Execute, Project};
@@ -25,7 +25,7 @@ use crate::request::Request;
 use crate::turn::{Performed, Permit, Settled};
 
 /// The tools of a prompt.
-pub(super) struct PromptDesk<'e> {
+pub(super) struct PromptTools<'e> {
     pub(super) engine: &'e Engine,
     pub(super) project: Arc<Project>,
     pub(super) prepared: Arc<Prepared>,
@@ -48,7 +48,7 @@ struct Shown {
     expansions: usize,
 }
 
-impl<'e> PromptDesk<'e> {
+impl<'e> PromptTools<'e> {
     pub(super) fn new(
         engine: &'e Engine,
         project: Arc<Project>,
@@ -56,12 +56,12 @@ impl<'e> PromptDesk<'e> {
         variables: Variables,
         (context, api): (Context, Api),
         (items, inputs): (BTreeMap<String, String>, Map<String, Json>),
-    ) -> Result<PromptDesk<'e>> {
+    ) -> Result<PromptTools<'e>> {
         let rendered = prepared.render(&variables, &Arc::new(context.clone()))?;
         let messages = rendered.messages_for(api)?.0.len();
         let tools = Arc::new(rendered.tools().into_owned());
         let shown = Mutex::new(Shown { context, rendered, tools, api, messages, expansions: 0 });
-        Ok(PromptDesk { engine, project, prepared, variables, items, inputs, shown })
+        Ok(PromptTools { engine, project, prepared, variables, items, inputs, shown })
     }
 
     /// What the model is told first.
@@ -130,7 +130,7 @@ impl<'e> PromptDesk<'e> {
     }
 }
 
-impl Desk for PromptDesk<'_> {
+impl ThreadTools for PromptTools<'_> {
     fn tools(&self) -> Arc<Tools> {
         Arc::clone(&self.shown().tools)
     }

@@ -7,7 +7,7 @@ use cuebook::chat::reply::Answer;
 use cuebook::prompt::{Model, Property, Tools};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
-use crate::provider::{Ask, Listener, Provider, Unheard};
+use cuebook_run::provider::{Ask, Listener, Provider, Unheard};
 
 /// What a model is asked.
 #[derive(Clone, Copy)]

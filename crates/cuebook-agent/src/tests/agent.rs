@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_tool_without_a_function_stops_the_run_before_any_call_is_made() {
+fn a_tool_without_a_function_stops_the_run() {
     let made = AtomicUsize::new(0);
     let agent = calling(vec![call("a", "look", "{}"), call("b", "lokk", "{}")]).tool("look", |_| {
         made.fetch_add(1, Ordering::Relaxed);
@@ -30,7 +30,7 @@ fn a_model_that_never_ends_comes_to_its_limit() {
 }
 
 #[test]
-fn a_model_that_does_not_answer_is_asked_again_and_the_conversation_is_kept() {
+fn a_silent_model_is_asked_again() {
     let asked = AtomicUsize::new(0);
     let agent = Agent::new(|question| {
         assert_eq!(question.attempt as usize, asked.fetch_add(1, Ordering::Relaxed));
@@ -97,7 +97,7 @@ fn a_call_whose_effect_nobody_knows_waits_for_somebody_who_does() {
 }
 
 #[test]
-fn a_run_goes_on_from_each_checkpoint_without_doing_anything_twice() {
+fn a_run_resumes_from_each_checkpoint_without_repeats() {
     /// Keeps every checkpoint that there was.
     struct All<'j>(&'j Journal, Mutex<Vec<Checkpoint>>);
     impl Observer for All<'_> {
@@ -294,7 +294,7 @@ fn lines_of_a_run_that_does_not_end_well_say_why() {
 
 #[test]
 fn a_provider_is_asked_once_and_told_to_stop() {
-    use crate::provider::{Ask, Category, Listener, Provider, Unheard};
+    use cuebook_run::provider::{Ask, Category, Listener, Provider, Unheard};
 
     /// Answers with a call once, and then fails in a way that may have cost something.
     struct Broken(AtomicUsize, Cancel);
@@ -311,7 +311,7 @@ fn a_provider_is_asked_once_and_told_to_stop() {
                 cuebook::Diagnostic::new(Code::NoAnswer, "the line was cut"),
             );
             let (category, partial_text) = (Category::Cancelled, String::new());
-            let charge = crate::provider::Charge::Question;
+            let charge = cuebook_run::provider::Charge::Question;
             Err(Box::new(Unheard { error, category, partial_text, indeterminate: true, charge }))
         }
     }

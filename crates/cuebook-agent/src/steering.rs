@@ -12,7 +12,7 @@ use cuebook::chat::{Message, Role};
 /// which they were sent, all that wait at once; a tool that runs is not disturbed.
 ///
 /// ```
-/// use cuebook_run::turn::Steering;
+/// use cuebook_agent::Steering;
 ///
 /// let steering = Steering::new();
 /// steering.clone().send("in French, please");

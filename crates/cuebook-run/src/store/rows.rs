@@ -1,4 +1,4 @@
-//! A desk: the rows that one transaction has in its hands. A row is read once, and written once when all is done.
+//! The rows that one transaction has in its hands. A row is read once, and written once when all is done.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) const BELOW: &str = "WITH RECURSIVE below (id) AS (
 /// The key of a store, or why there is none.
 pub(crate) type Key = Arc<Result<LogKey>>;
 
-pub(crate) struct Desk<'s> {
+pub(crate) struct Rows<'s> {
     pub(crate) sql: &'s mut dyn Sql,
     pub(crate) now: Timestamp,
     key: Key,
@@ -52,11 +52,11 @@ pub(crate) struct Unanswered {
     pub(crate) writing: Money,
 }
 
-impl<'s> Desk<'s> {
-    pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp, key: Key) -> Desk<'s> {
+impl<'s> Rows<'s> {
+    pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp, key: Key) -> Rows<'s> {
         // Microseconds are what is kept, and what hashes are made of.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Desk {
+        Rows {
             sql,
             now,
             key,

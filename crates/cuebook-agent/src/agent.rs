@@ -17,7 +17,7 @@ use super::model::{self, Asker};
 use super::{
     AgentEvent, Cancel, Ended, Events, Guard, Miss, Observer, Performed, Question, Start, Steering, Step,
 };
-use crate::provider::Provider;
+use cuebook_run::provider::Provider;
 
 /// How often a model is asked in one run, unless the caller says otherwise.
 const MOST_TURNS: u32 = 10;
@@ -35,7 +35,7 @@ type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 /// ```
 /// use cuebook::chat::reply::{Answer, Reply, ToolCall};
 /// use cuebook::chat::{Message, Role};
-/// use cuebook_run::turn::{Agent, Guard, Permit};
+/// use cuebook_agent::{Agent, Guard, Permit};
 /// use serde_json::json;
 ///
 /// // A model that asks for the weather once, and then repeats what it was told.

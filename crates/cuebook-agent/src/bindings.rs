@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 /// wrote there is gone, because it is not the model's to decide; an input that is not given changes nothing.
 ///
 /// ```
-/// use cuebook_run::turn::bind;
+/// use cuebook_agent::bind;
 /// use serde_json::json;
 ///
 /// let inputs = json!({"preferred_unit": "celsius"});

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cuebook::chat::reply::Chunk;
 use serde_json::json;
 
-use super::launch::Errand;
+use super::launch::ThreadKind;
 use super::managed::Managed;
 use super::{Kind, ThreadId};
 use crate::provider::{Again, Listener, Next, Stop};
@@ -21,21 +21,21 @@ const SPOKEN: Duration = Duration::from_millis(500);
 const HOOKS: Duration = Duration::from_secs(60);
 
 /// Hears the answer of one turn.
-pub(super) struct Hearing<'m, 'e>(pub(super) &'m Managed<'e>);
+pub(super) struct ModelListener<'m, 'e>(pub(super) &'m Managed<'e>);
 
-impl Listener for Hearing<'_, '_> {
+impl Listener for ModelListener<'_, '_> {
     fn chunk(&self, chunk: &Chunk) {
         let thread = self.0;
         match chunk {
             Chunk::Text(text) => {
                 thread.watch.news(&thread.id, &News::Text(text));
                 let mut state = thread.state();
-                state.spoken.push_str(text);
-                if state.spoke.elapsed() < SPOKEN {
+                state.answer.spoken.push_str(text);
+                if state.answer.spoke.elapsed() < SPOKEN {
                     return;
                 }
-                state.spoke = Instant::now();
-                let spoken = std::mem::take(&mut state.spoken);
+                state.answer.spoke = Instant::now();
+                let spoken = std::mem::take(&mut state.answer.spoken);
                 drop(state);
                 // If nobody learns what came of the answer, so much of it came at least, and is paid for.
                 let tokens = thread.tokens_in(&spoken);
@@ -60,7 +60,7 @@ impl Listener for Hearing<'_, '_> {
 
     fn hears_silence(&self) -> bool {
         // A directive's model that says nothing is told to go on.
-        self.0.launch.errand == Errand::Directive
+        self.0.launch.errand == ThreadKind::Directive
     }
 
     fn stop(&self) -> Option<Stop> {
@@ -92,7 +92,7 @@ impl Watch for Watching<'_, '_> {
     }
 
     fn stop(&self) -> Option<Stop> {
-        let stop = Hearing(self.thread).stop()?;
+        let stop = ModelListener(self.thread).stop()?;
         match self.until.or_else(|| Instant::now().checked_add(self.thread.time_left())) {
             // What a child waits for is no more in time than its parent.
             Some(deadline) => Some(Stop::when(move || stop.is_set() || Instant::now() >= deadline)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuebook::Result;
 
 use super::Secrets;
-use super::managed::Voice;
+use super::managed::ChosenModel;
 use crate::engine::{Engine, Project};
 use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
 use crate::store::{self, LogKey, SqliteStore, Store};
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// A provider that can be asked: the real one, or recorded replies.
-    pub(super) fn voice(&self, chosen: &Chosen) -> Result<Voice> {
+    pub(super) fn voice(&self, chosen: &Chosen) -> Result<ChosenModel> {
         let settings = self.settings();
         let provider = match (&settings.replay, &settings.record) {
             (Some(replay), _) => HttpProvider::replaying(self.recording(replay)?, chosen.clone()),
@@ -42,7 +42,7 @@ impl Engine {
             }
             (None, None) => HttpProvider::new(&self.client()?, chosen.clone()),
         };
-        Ok(Voice {
+        Ok(ChosenModel {
             provider: Arc::new(provider),
             price: chosen.price,
             most_output: chosen.max_output,

@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 use cuebook::Code;
 use cuebook::chat::reply::Chunk;
 
+use cuebook::chat::reply::{Answer, Reply, ToolCall};
+use cuebook::chat::{Message, Role};
+use serde_json::{Map, Value as Json, json};
+
 use super::*;
 
 fn answer(reply: Reply) -> Answer {

@@ -14,7 +14,7 @@ type Tool<'a> = Box<dyn Fn(&str, &Map<String, Json>) -> Permit + Sync + 'a>;
 /// and the run goes on.
 ///
 /// ```
-/// use cuebook_run::turn::{Guard, Permit};
+/// use cuebook_agent::{Guard, Permit};
 ///
 /// let guard = Guard::new().tool(|name, _arguments| match name {
 ///     "delete_everything" => Permit::Denied("not on a Friday".into()),

@@ -5,9 +5,9 @@ use cuebook::chat::wire::Api;
 use cuebook::redact::Secrets;
 use serde_json::Value as Json;
 
-use super::carry::{Broken, Head, Hear, What};
 use super::failure::{Failure, from_broken, from_reply, from_silence, from_status};
 use super::file::ProviderFile;
+use super::transport::{Broken, Head, Hear, What};
 use super::{Charge, Ending, Listener, ending};
 
 /// The most bytes of an answer: many times what the longest answers of models have.
@@ -16,7 +16,7 @@ pub(super) const MOST_ANSWER: usize = 16 << 20;
 const MOST_CALLS: usize = 1024;
 
 /// Hears one reply.
-pub(super) struct Ear<'l> {
+pub(super) struct StreamReader<'l> {
     api: Api,
     outputs: bool,
     listener: &'l dyn Listener,
@@ -34,7 +34,7 @@ pub(super) struct Ear<'l> {
     wrong: Option<(What, String)>,
 }
 
-impl Hear for Ear<'_> {
+impl Hear for StreamReader<'_> {
     fn head(&mut self, head: &Head) {
         self.head = head.clone();
         let kind = head.header("content-type").unwrap_or_default().to_ascii_lowercase();
@@ -87,10 +87,15 @@ impl Hear for Ear<'_> {
     }
 }
 
-impl<'l> Ear<'l> {
+impl<'l> StreamReader<'l> {
     /// Listens to a reply of this interface.
-    pub fn new(api: Api, outputs: bool, listener: &'l dyn Listener, secrets: &'l Secrets) -> Ear<'l> {
-        Ear {
+    pub fn new(
+        api: Api,
+        outputs: bool,
+        listener: &'l dyn Listener,
+        secrets: &'l Secrets,
+    ) -> StreamReader<'l> {
+        StreamReader {
             api,
             outputs,
             listener,

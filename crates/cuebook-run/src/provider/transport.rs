@@ -135,7 +135,7 @@ impl What {
 }
 
 /// Carries requests.
-pub(super) trait Carry: fmt::Debug + Send + Sync {
+pub(super) trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request, and passes on what comes back.
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken>;
 
@@ -276,7 +276,7 @@ impl Client {
     }
 }
 
-impl Carry for Client {
+impl Transport for Client {
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
         let watch = Watch {
             stop: out.stop.clone(),

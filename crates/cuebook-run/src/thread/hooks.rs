@@ -42,7 +42,7 @@ const CONTEXT_FULL: &str = "context_limit_reached";
 const AFTER_COMPLETE: &str = "after_complete";
 
 /// The hooks of a thread.
-pub(crate) struct Moments<'e> {
+pub(crate) struct ThreadHooks<'e> {
     engine: &'e Engine,
     project: Arc<Project>,
     hooks: Hooks,
@@ -58,15 +58,15 @@ pub(super) struct Gathered {
     pub(super) said: Vec<Json>,
 }
 
-impl<'e> Moments<'e> {
+impl<'e> ThreadHooks<'e> {
     /// The hooks of a thread that has begun.
-    pub(super) fn new(engine: &'e Engine, project: Arc<Project>, launch: &Launch) -> Result<Moments<'e>> {
+    pub(super) fn new(engine: &'e Engine, project: Arc<Project>, launch: &Launch) -> Result<ThreadHooks<'e>> {
         let written: Vec<Map<String, Json>> =
             launch.hooks.iter().filter_map(|hook| hook.as_object().cloned()).collect();
         let suppressed: Vec<&str> =
             launch.context["suppress"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let hooks = merged(&project, &launch.prompt, &written, &suppressed)?;
-        Ok(Moments { engine, project, hooks })
+        Ok(ThreadHooks { engine, project, hooks })
     }
 
     /// The hooks of a directive that is about to begin.
@@ -76,14 +76,18 @@ impl<'e> Moments<'e> {
         id: &str,
         directive: &Directive,
         composed: &Composed,
-    ) -> Result<Moments<'e>> {
+    ) -> Result<ThreadHooks<'e>> {
         // The file says where; what is made of it below does not.
         if let Some(bad) = directive.notes.iter().find(|note| note.code == Code::BadHook) {
             return Err(Error::new(ErrorKind::Config, bad.clone()));
         }
         let written = directive.hooks.clone().unwrap_or_default();
         let suppressed: Vec<&str> = composed.context.suppress.iter().map(|name| name.as_str()).collect();
-        Ok(Moments { engine, project: project.clone(), hooks: merged(project, id, &written, &suppressed)? })
+        Ok(ThreadHooks {
+            engine,
+            project: project.clone(),
+            hooks: merged(project, id, &written, &suppressed)?,
+        })
     }
 
     /// What hooks say when a thread begins, or goes on with the conversation of another.
@@ -159,12 +163,18 @@ impl<'e> Moments<'e> {
 
     /// Runs the hooks of a moment. The first that decides something is obeyed.
     fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Decided> {
-        self.fire_rest(thread, event, more, Heard::default())
+        self.fire_rest(thread, event, more, HooksSoFar::default())
     }
 
     /// The same where some of them were heard before the process died: what they did is not done again, and what they decided
     /// counts.
-    fn fire_rest(&self, thread: &Managed<'_>, event: &str, more: Json, mut heard: Heard) -> Option<Decided> {
+    fn fire_rest(
+        &self,
+        thread: &Managed<'_>,
+        event: &str,
+        more: Json,
+        mut heard: HooksSoFar,
+    ) -> Option<Decided> {
         let about = more["error"]["message"].clone();
         let firings = self.firings(thread, event, more);
         if firings.is_empty() {
@@ -208,7 +218,7 @@ impl<'e> Moments<'e> {
         thread: &Managed<'_>,
         (event, about): (&str, &Json),
         firing: &Firing,
-        heard: &mut Heard,
+        heard: &mut HooksSoFar,
         (time, until): (Duration, Option<Instant>),
     ) -> Control {
         let is_over = || until.is_some_and(|until| Instant::now() >= until) && !thread.cancelled();
@@ -300,7 +310,7 @@ impl<'e> Moments<'e> {
         &self,
         thread: &Managed<'_>,
         (tokens, window): (u64, u64),
-        heard: Heard,
+        heard: HooksSoFar,
     ) -> Result<(), Halt> {
         let told = json!({"tokens": tokens, "context_window": window});
         halted(thread, self.fire_rest(thread, CONTEXT_FULL, told, heard))
@@ -343,7 +353,7 @@ impl OpenHook {
 
 /// The hooks that have heard that the conversation is full, as the log tells it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Heard {
+pub(crate) struct HooksSoFar {
     /// What they did, and what they decided.
     done: Vec<(OpenHook, Control)>,
     /// Whether they were heard in the present life of the thread.
@@ -352,10 +362,10 @@ pub(crate) struct Heard {
     over: bool,
 }
 
-impl Heard {
+impl HooksSoFar {
     /// That the conversation is full is in the log, and nothing else.
-    pub(super) fn begun() -> Heard {
-        Heard { now: true, ..Heard::default() }
+    pub(super) fn begun() -> HooksSoFar {
+        HooksSoFar { now: true, ..HooksSoFar::default() }
     }
 
     /// Notes what the log says next.
