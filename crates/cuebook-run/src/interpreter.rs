@@ -52,7 +52,7 @@ impl Interpreter {
                 count => hasher.update(&buffer[..count]),
             }
         }
-        Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(crate::record::hex(&hasher.finalize()))
     }
 
     /// What a dry run says of it.

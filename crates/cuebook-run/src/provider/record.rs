@@ -46,7 +46,7 @@ fn request(out: &Outgoing<'_>) -> Json {
 }
 
 fn hash(request: &Json) -> String {
-    Sha256::digest(sorted(request).to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::record::hex(&Sha256::digest(sorted(request).to_string()))
 }
 
 /// The value with its keys in order, so that their order does not matter.
