@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use cuebook::Code;
 use cuebook::chat::reply::Chunk;
+use cuebook::{Code, Error};
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::chat::{Message, Role};
