@@ -8,82 +8,10 @@ use std::sync::Arc;
 use cuebook::{Book, Context, Variables};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value};
-use serde_json::{Map, Value as Json, json};
+use serde_json::Map;
 
 use crate::measure::compare;
-
-struct Case {
-    name: &'static str,
-    template: String,
-    /// Templates that it extends and includes, by path.
-    others: &'static [(&'static str, &'static str)],
-    values: Json,
-}
-
-fn cases() -> Vec<Case> {
-    let items: Vec<Json> = (0..50)
-        .map(|n| json!({"name": format!("item {n}"), "description": format!("what item number {n} is good for, in a sentence")}))
-        .collect();
-    let tools: Vec<Json> = (0..20)
-        .map(|n| json!({"name": format!("tool_{n}"), "description": format!("Does the thing number {n}, and reports what it did.")}))
-        .collect();
-    let prose = "Work in small steps, say what you found, and ask when something is missing. ".repeat(8);
-    vec![
-        Case {
-            name: "small prompt",
-            template: "You are {{ agent_name }}.\nThe time is {{ datetime }}.\n\nAnswer politely.\n\
-                       {% if project_memory %}\n## Project\n{{ project_memory }}\n{% endif %}\n"
-                .into(),
-            others: &[],
-            values: json!({"agent_name": "Rumi", "datetime": "2026-02-20T15:30:00+09:00", "project_memory": "Uses Rust."}),
-        },
-        Case {
-            name: "loop of 50 items",
-            template: "# Items\n{% for item in items %}- {{ item.name }}: {{ item.description }} ({{ loop.index }})\n\
-                       {% endfor %}\nDone.\n"
-                .into(),
-            others: &[],
-            values: json!({"items": items}),
-        },
-        Case {
-            name: "agent prompt of 6 KB with 20 tools",
-            template: format!(
-                "You are {{{{ agent_name }}}}, {{{{ role }}}}.\n\n{prose}\n\n## Tools\n{{% for tool in tools %}}\
-                 ### {{{{ tool.name }}}}\n{{{{ tool.description }}}}\n{{% endfor %}}\n## Rules\n{prose}\n{prose}\n\
-                 {{% if language != 'en' %}}Answer in {{{{ language }}}}.{{% endif %}}\n{{{{ memory|trim }}}}\n"
-            ),
-            others: &[],
-            values: json!({
-                "agent_name": "Rumi", "role": "an engineer", "tools": tools.clone(), "language": "ja",
-                "memory": "The user prefers short answers.\n".repeat(20),
-            }),
-        },
-        Case {
-            name: "the same with a macro and captures",
-            template: format!(
-                "{{% macro entry(tool) %}}### {{{{ tool.name }}}}\n{{{{ tool.description }}}}\n{{% endmacro %}}\
-                 {{% set rules %}}{prose}{{% endset %}}You are {{{{ agent_name }}}}.\n{{{{ rules }}}}\n## Tools\n\
-                 {{% for tool in tools %}}{{{{ entry(tool) }}}}{{% endfor %}}\n{prose}{prose}\n"
-            ),
-            others: &[],
-            values: json!({"agent_name": "Rumi", "tools": tools.clone()}),
-        },
-        Case {
-            name: "a child of a parent, with includes",
-            template: "{% extends 'base/template.md' %}{% block role %}Answer questions about {{ product }}.{% endblock %}".into(),
-            others: &[
-                (
-                    "base/template.md",
-                    "You are {{ agent_name }}.\n{% block role %}Be helpful.{% endblock %}\n{% include 'parts/tools.md' %}\n\
-                     {% include 'parts/rules.md' %}\n",
-                ),
-                ("parts/tools.md", "## Tools\n{% for tool in tools %}- {{ tool.name }}: {{ tool.description }}\n{% endfor %}"),
-                ("parts/rules.md", "## Rules\n- Say what you found.\n- Ask when something is missing.\n"),
-            ],
-            values: json!({"agent_name": "Rumi", "product": "teapots", "tools": tools}),
-        },
-    ]
-}
+use crate::templates::{Case, cases};
 
 /// Prints one row per case.
 pub fn run() {

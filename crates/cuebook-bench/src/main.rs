@@ -25,6 +25,7 @@ mod scoreboard;
 mod sections;
 mod serve;
 mod table;
+mod templates;
 mod threads;
 mod trust;
 
@@ -47,6 +48,7 @@ const TABLES: &[Named] = &[
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),
     ("serve", serve::run),
+    ("templates", templates::run),
     ("threads", threads::run),
     ("trust", trust::run),
 ];
