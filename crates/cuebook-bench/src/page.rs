@@ -13,8 +13,18 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::place;
-use crate::publish::DETAILS;
 use crate::table::{Unit, digits};
+
+/// The tables with details, and their headings on the page.
+pub const DETAILS: [(&str, &str); 7] = [
+    ("attribution", "Rendering with origins"),
+    ("hooks", "Hooks"),
+    ("sections", "Sections"),
+    ("execute", "Execute items"),
+    ("serve", "MCP"),
+    ("trust", "Signatures and search"),
+    ("threads", "Threads"),
+];
 
 const PAGE: &str = "docs/src/reference/benchmarks.md";
 const RESULTS: &str = "crates/cuebook-bench/results";

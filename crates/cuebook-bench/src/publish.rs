@@ -10,23 +10,13 @@ use crate::race::say;
 use crate::rows::{self, about};
 use crate::{page, place};
 
-/// The tables with details, and their headings on the page.
-pub const DETAILS: [(&str, &str); 7] = [
-    ("attribution", "Rendering with origins"),
-    ("hooks", "Hooks"),
-    ("sections", "Sections"),
-    ("execute", "Execute items"),
-    ("serve", "MCP"),
-    ("trust", "Signatures and search"),
-    ("threads", "Threads"),
-];
 /// The one table, among the names on the command line.
 const TABLE: &str = "table";
 
 /// Measures the tables that are named, or all of them, and writes the page. A table that fails leaves its stored result unchanged.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let named: Vec<String> = std::env::args().skip(2).collect();
-    let known = || std::iter::once(TABLE).chain(DETAILS.iter().map(|(name, _)| *name));
+    let known = || std::iter::once(TABLE).chain(page::DETAILS.iter().map(|(name, _)| *name));
     if let Some(unknown) = named.iter().find(|name| known().all(|known| known != name.as_str())) {
         let names: Vec<&str> = known().collect();
         return Err(format!("no table `{unknown}`; choose from {}", names.join(", ")).into());
@@ -39,7 +29,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         rows::run()?;
         fs::copy(place::results()?.join("table.json"), stored.join("table.json"))?;
     }
-    for (name, _) in DETAILS.iter().filter(|(name, _)| is_chosen(name)) {
+    for (name, _) in page::DETAILS.iter().filter(|(name, _)| is_chosen(name)) {
         say(&format!("measuring {name}"));
         match detail(name) {
             Ok(text) => fs::write(stored.join(format!("{name}.txt")), text)?,
