@@ -147,11 +147,12 @@ impl Check<'_> {
         let soft = soft || matches!(value.kind, ExprKind::If(..));
         if !soft {
             match &value.kind {
-                ExprKind::Filter(_, named) if library(self.env.style).filter(&named.name).is_none() => {
-                    if !self.env.has_filter(&named.name) {
-                        let known = self.env.callables()[0].clone().into_iter();
-                        self.errors.push(unknown("filter", &named.name, known).at(named.range));
-                    }
+                ExprKind::Filter(_, named)
+                    if library(self.env.style).filter(&named.name).is_none()
+                        && !self.env.has_filter(&named.name) =>
+                {
+                    let known = self.env.callables()[0].clone().into_iter();
+                    self.errors.push(unknown("filter", &named.name, known).at(named.range));
                 }
                 ExprKind::Test(_, named) if library(self.env.style).test(&named.name).is_none() => {
                     let custom = &self.env.tests;

@@ -16,6 +16,7 @@ use crate::environment::{Environment, Options};
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::{Cause, Found, Given, Host, HostResult};
 use crate::library::library;
+use crate::names::entry;
 use crate::output::{Output, Source};
 use crate::render::{Memory, Render};
 use crate::sink::{Mark, Sink};
@@ -56,13 +57,14 @@ impl Environment {
 
     /// Renders a template with these variables, which it borrows.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
-        let expected = (template.text().len() * 2, 64);
+        let pieces = (template.tree.body.statements.len() * 2).clamp(8, 48);
+        let expected = (template.text().len() * 2, pieces);
         self.render_for(template, &Plain { env: self, variables }, Options { expected, ..Options::default() })
     }
 
     /// Renders a template for a program that finds variables and templates itself.
     pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
-        let memory = Memory::default();
+        let memory = Memory::new();
         let fuel = options.fuel.unwrap_or(self.limits.fuel);
         let render = Render::new(self, library(self.style), host, &memory, fuel);
         let Options { characters, expected, keep_empty, .. } = options;
@@ -84,7 +86,7 @@ struct Plain<'p> {
 
 impl Host for Plain<'_> {
     fn variable(&self, name: &str) -> Option<Given<'_>> {
-        self.variables.get(name).map(Given::Borrowed)
+        entry(self.variables, name).map(Given::Borrowed)
     }
 
     fn load(&self, name: &str, _parent: &str) -> HostResult<Option<Found>> {
@@ -136,7 +138,7 @@ impl<'r> Render<'r> {
             Some(Given::Owned(json)) => Some(Value::from_json(self.memory.values.alloc(json))),
             Some(Given::Placeholder(text)) => Some(Value::Special(Rc::new(Special::Placeholder(text)))),
             Some(Given::Undefined) => {
-                self.variables.borrow_mut().insert(name, None);
+                self.variables.borrow_mut().add(name, None);
                 return None;
             }
             None => None,
@@ -145,7 +147,7 @@ impl<'r> Render<'r> {
             Some(value) => Some(Val::new(value, self.origins.variable(name))),
             None => self.global(name),
         };
-        self.variables.borrow_mut().insert(name, found.clone());
+        self.variables.borrow_mut().add(name, found.clone());
         found
     }
 

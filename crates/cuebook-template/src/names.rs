@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use serde_json::{Map, Value as Json};
+
 /// A hash for keys that the author of a template chooses, who can only slow down the own template.
 #[derive(Default)]
 pub(crate) struct Quick(u64);
@@ -44,5 +46,74 @@ impl Hasher for Quick {
     }
 }
 
+/// How many names [`Few`] compares one by one.
+const FEW: usize = 8;
+
+/// A map by names that are added once. The first ones are compared one by one, without a hash.
+#[derive(Debug)]
+pub(crate) struct Few<'n, V> {
+    first: Vec<(&'n str, V)>,
+    others: Names<&'n str, V>,
+}
+
+impl<V> Default for Few<'_, V> {
+    fn default() -> Self {
+        Few { first: Vec::new(), others: Names::default() }
+    }
+}
+
+impl<'n, V> Few<'n, V> {
+    #[inline]
+    pub fn get(&self, name: &str) -> Option<&V> {
+        match self.first.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => Some(value),
+            None if self.others.is_empty() => None,
+            None => self.others.get(name),
+        }
+    }
+
+    /// Adds a name that the map does not have.
+    pub fn add(&mut self, name: &'n str, value: V) {
+        if self.first.len() < FEW {
+            self.first.push((name, value));
+        } else {
+            self.others.insert(name, value);
+        }
+    }
+}
+
+/// An entry of an object. The hash of a name takes longer than to compare it with a few keys.
+#[inline]
+pub(crate) fn entry<'j>(map: &'j Map<String, Json>, name: &str) -> Option<&'j Json> {
+    if map.len() <= FEW {
+        map.iter().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
+    } else {
+        map.get(name)
+    }
+}
+
 pub(crate) type Names<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 pub(crate) type Numbers<K> = HashSet<K, BuildHasherDefault<Quick>>;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value as Json};
+
+    use super::{FEW, Few, entry};
+
+    #[test]
+    fn names_are_found_on_both_sides_of_the_border() {
+        let names: Vec<String> = (0..FEW * 2).map(|number| format!("name{number}")).collect();
+        let (mut few, mut map) = (Few::default(), Map::new());
+        for (at, name) in names.iter().enumerate() {
+            assert_eq!(few.get(name), None);
+            assert_eq!(entry(&map, name), None);
+            few.add(name, at);
+            map.insert(name.clone(), Json::from(at));
+            for (at, name) in names[..=at].iter().enumerate() {
+                assert_eq!(few.get(name), Some(&at));
+                assert_eq!(entry(&map, name), Some(&Json::from(at)));
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use crate::names::Names;
+use crate::names::Few;
 
 /// A node of the table of a render. The first node is the author: a value that the template itself made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -26,7 +26,7 @@ impl Origin {
 pub(crate) struct Table<'r> {
     origins: RefCell<Origins>,
     /// The nodes of variables, so that each has one.
-    variables: RefCell<Names<&'r str, Origin>>,
+    variables: RefCell<Few<'r, Origin>>,
 }
 
 impl<'r> Table<'r> {
@@ -58,7 +58,7 @@ impl<'r> Table<'r> {
             return *known;
         }
         let origin = self.named(Kept::Variable, name);
-        self.variables.borrow_mut().insert(name, origin);
+        self.variables.borrow_mut().add(name, origin);
         origin
     }
 

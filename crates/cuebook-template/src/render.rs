@@ -21,7 +21,7 @@ pub use self::tables::{Kind, Parameter, Spans};
 use crate::environment::{Environment, Style};
 use crate::error::{Error, Exceeded, Result};
 use crate::host::Host;
-use crate::names::Names;
+use crate::names::Few;
 use crate::origin::{Origin, Table};
 use crate::stack::Stack;
 use crate::template::Template;
@@ -43,7 +43,7 @@ pub(crate) struct Render<'r> {
     pub host: &'r dyn Host,
     pub memory: &'r Memory,
     /// The variables that were asked for.
-    pub variables: RefCell<Names<&'r str, Option<Val<'r>>>>,
+    pub variables: RefCell<Few<'r, Option<Val<'r>>>>,
     pub units: RefCell<Vec<&'r Template>>,
     pub fuel: Cell<u64>,
     clock: Cell<u64>,
@@ -73,11 +73,21 @@ impl Drop for Render<'_> {
 }
 
 /// What is made for a render and lives as long as it.
-#[derive(Default)]
 pub(crate) struct Memory {
     pub templates: Arena<Arc<Template>>,
     pub values: Arena<Json>,
     pub names: Arena<String>,
+}
+
+impl Memory {
+    /// Takes no memory before something is made, which most renders never do.
+    pub fn new() -> Memory {
+        Memory {
+            templates: Arena::with_capacity(0),
+            values: Arena::with_capacity(0),
+            names: Arena::with_capacity(0),
+        }
+    }
 }
 
 impl<'r> Render<'r> {
@@ -162,7 +172,7 @@ impl<'r> Render<'r> {
     }
 
     /// Refuses to go on where the stack gets short, however it got there.
-    #[inline]
+    #[inline(always)]
     pub fn check_stack(&self) -> Result<()> {
         if self.stack.used() > self.env.limits.stack_bytes { Err(self.no_stack()) } else { Ok(()) }
     }

@@ -11,9 +11,32 @@ use crate::value::{Cx, Dict, Missing, Val, Value};
 impl<'r> Render<'r> {
     /// The value of an expression. An error gets the place of the innermost expression that caused it.
     pub(crate) fn eval(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
-        self.eval_kind(cx, expr)
-            .or_else(|error| self.eval_constant(cx, expr, error, false))
+        match self.eval_kind(cx, expr) {
+            Err(error) => self.eval_failed(cx, expr, error),
+            found => found,
+        }
+    }
+
+    #[cold]
+    fn eval_failed(&self, cx: &Cx<'r>, expr: &'r Expr, error: Error) -> Result<Val<'r>> {
+        self.eval_constant(cx, expr, error, false)
             .map_err(|error| error.at(expr.range).inside(cx.unit.number, cx.unit.template.name()))
+    }
+
+    /// The value of `name.attribute` where that is simple, without a copy of what the name holds.
+    #[inline]
+    pub(super) fn attribute_of_name(
+        &self,
+        cx: &Cx<'r>,
+        owner: &'r Expr,
+        attribute: &'r str,
+    ) -> Result<Option<Val<'r>>> {
+        let ExprKind::Name(name) = &owner.kind else { return Ok(None) };
+        let found = cx.scope.look(name.slot, |val| self.simple_attribute(val, attribute)).flatten();
+        if found.is_some() {
+            self.spend(1).map_err(|error| error.at(owner.range))?;
+        }
+        Ok(found)
     }
 
     fn eval_kind(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
@@ -70,6 +93,9 @@ impl<'r> Render<'r> {
                 }
             }
             ExprKind::Attribute(value, name) => {
+                if let Some(found) = self.attribute_of_name(cx, value, name)? {
+                    return Ok(found);
+                }
                 let value = self.eval(cx, value)?;
                 self.attribute(&value, name, expr.range.of(cx.unit.template.text()))?
             }

@@ -130,6 +130,7 @@ impl<'r> Render<'r> {
         Ok(Flow::Next)
     }
 
+    #[cold]
     fn locate(&self, cx: &Cx<'r>, error: Error, statement: &Statement) -> Error {
         error.at(statement.range).inside(cx.unit.number, cx.unit.template.name())
     }
@@ -137,26 +138,30 @@ impl<'r> Render<'r> {
     fn run(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
         self.spend(1)?;
         self.check_stack()?;
-        self.run_kind(cx, statement, out).map_err(|error| self.locate(cx, error, statement))
+        let flow = match &statement.kind {
+            StatementKind::Data | StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
+            StatementKind::Data => {
+                let text = statement.range.of(cx.unit.template.text());
+                let mark = Mark::Data { unit: cx.unit.number, offset: statement.range.start };
+                out.write(text, mark).map(|()| Flow::Next)
+            }
+            StatementKind::Emit(value) => {
+                self.emit(cx, statement.range.start, value, out).map(|()| Flow::Next)
+            }
+            _ => self.run_kind(cx, statement, out),
+        };
+        flow.map_err(|error| self.locate(cx, error, statement))
     }
 
+    #[inline]
     fn is_silent(&self, cx: &Cx<'r>) -> bool {
         cx.checks_parent && cx.context.extended.get()
     }
 
     fn run_kind(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
         match &statement.kind {
-            StatementKind::Data => {
-                if !self.is_silent(cx) {
-                    let text = statement.range.of(cx.unit.template.text());
-                    out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })?;
-                }
-            }
-            StatementKind::Emit(value) => {
-                if !self.is_silent(cx) {
-                    self.emit(cx, statement.range.start, value, out)?;
-                }
-            }
+            // [`Render::run`] writes these.
+            StatementKind::Data | StatementKind::Emit(_) => {}
             StatementKind::If(branches, otherwise) => {
                 let taken = self.taken_branch(cx, branches, otherwise)?;
                 return self.run_all(cx, taken, out);
@@ -254,6 +259,11 @@ impl<'r> Render<'r> {
                 };
                 out.write(text, mark)
             }
+            ExprKind::Name(name) if cx.scope.look(name.slot, is_plain) == Some(true) => {
+                self.spend(1).map_err(|error| error.at(value.range))?;
+                let printed = cx.scope.look(name.slot, |found| self.print(cx, tag, found, out));
+                printed.unwrap_or(Ok(())).map_err(|error| error.at(value.range))
+            }
             _ => {
                 let found =
                     self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
@@ -288,10 +298,10 @@ impl<'r> Render<'r> {
     }
 
     fn set_name(&self, cx: &Cx<'r>, name: &'r crate::ast::Name, value: Val<'r>, exported: bool) {
-        cx.scope.set(name.slot, value.clone());
         if cx.top_level {
-            cx.context.set(&name.name, value, exported && !name.name.starts_with('_'));
+            cx.context.set(&name.name, value.clone(), exported && !name.name.starts_with('_'));
         }
+        cx.scope.set(name.slot, value);
     }
 
     /// Assigns a value to a name, a namespace's attribute, or several of these.
@@ -602,6 +612,11 @@ impl<'r> Render<'r> {
 fn not_a_namespace(name: &str) -> Error {
     Error::new(ErrorKind::Type, format!("`{name}` is not a namespace, so its attributes cannot be set"))
         .help(format!("begin with `{{% set {name} = namespace() %}}`"))
+}
+
+/// Whether a value can be printed where it is: text and numbers, which hold nothing else.
+fn is_plain(val: &Val<'_>) -> bool {
+    matches!(val.value, Value::Text(_) | Value::Int(_))
 }
 
 /// Captured text as a value.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Render;
 use crate::error::{Error, ErrorKind, Result};
+use crate::names::entry;
 use crate::python::{length, offset_of};
 use crate::text::Text;
 use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
@@ -22,7 +23,7 @@ impl<'r> Render<'r> {
             return Ok(found);
         }
         let item = match &val.value {
-            Value::Map(map) => map.get(name).map(|json| {
+            Value::Map(map) => entry(map, name).map(|json| {
                 let origin = self.origins.key(val.origin, name);
                 Val::new(Value::from_json(json), origin)
             }),
@@ -30,6 +31,25 @@ impl<'r> Render<'r> {
             _ => None,
         };
         Ok(item.unwrap_or_else(|| self.no_attribute(val, name, written)))
+    }
+
+    /// `value.name` where the value is a dict of the caller's with that key, or a loop: what most attributes are.
+    #[inline]
+    pub(crate) fn simple_attribute(&self, val: &Val<'r>, name: &'r str) -> Option<Val<'r>> {
+        match &val.value {
+            Value::Map(map) => {
+                if name.starts_with("__") || (self.library.method)(&val.value, name).is_some() {
+                    return None;
+                }
+                let value = Value::from_json(entry(map, name)?);
+                Some(Val::new(value, self.origins.key(val.origin, name)))
+            }
+            Value::Special(special) => match special.as_ref() {
+                Special::Loop(state) => self.loop_attribute(state, name),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether a part of something undefined is undefined, and no error.

@@ -23,6 +23,7 @@ pub(crate) struct Scope<'r> {
 }
 
 impl<'r> Scope<'r> {
+    #[inline]
     fn outer(&self, up: u32) -> &Scope<'r> {
         let mut scope = self;
         for _ in 0..up {
@@ -36,7 +37,13 @@ impl<'r> Scope<'r> {
 
     #[inline]
     pub fn get(&self, slot: Slot) -> Option<Val<'r>> {
-        self.outer(slot.up).slots.borrow().get(slot.index as usize).cloned().flatten()
+        self.look(slot, Val::clone)
+    }
+
+    /// Looks at a value where it is, if there is one.
+    #[inline]
+    pub fn look<T>(&self, slot: Slot, at: impl FnOnce(&Val<'r>) -> T) -> Option<T> {
+        self.outer(slot.up).slots.borrow().get(slot.index as usize)?.as_ref().map(at)
     }
 
     pub fn set(&self, slot: Slot, value: Val<'r>) {
