@@ -1,5 +1,6 @@
 //! The one place that text is written to: bytes, and pieces that say who wrote them.
 
+use crate::ast::Statement;
 use crate::error::{Error, Exceeded, Result};
 use crate::origin::Origin;
 
@@ -86,6 +87,17 @@ pub(crate) struct Sink {
 impl Sink {
     pub fn new(limit: usize) -> Sink {
         Sink { limit: limit.min(u32::MAX as usize / 2), ..Sink::default() }
+    }
+
+    /// A sink for what these statements write, with room for a short text.
+    pub fn of(limit: usize, statements: &[Statement]) -> Sink {
+        let mut sink = Sink::new(limit);
+        if let (Some(first), Some(last)) = (statements.first(), statements.last()) {
+            let written = last.range.end.saturating_sub(first.range.start) as usize;
+            sink.text.reserve((written * 2).min(512));
+            sink.pieces.reserve((statements.len() + 1).min(16));
+        }
+        sink
     }
 
     /// A sink for the text of a whole render, which counts characters if `characters` says how many there may be.

@@ -196,7 +196,7 @@ impl<'r> Render<'r> {
                 }
                 None => {}
             }
-            let mut sink = Sink::new(self.env.limits.string_bytes);
+            let mut sink = Sink::of(self.env.limits.string_bytes, &node.body.statements);
             self.run_all(&cx, &node.body.statements, &mut sink)?;
             self.spend_text(sink.text.len())?;
             Ok(captured(sink, autoescape))

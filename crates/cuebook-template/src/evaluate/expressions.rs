@@ -1,6 +1,6 @@
 //! Expressions.
 
-use crate::ast::{Comparison, Expr, ExprKind, Named, Unary, each_child};
+use crate::ast::{Comparison, Expr, ExprKind, Name, Named, Unary, each_child};
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
 use crate::render::Render;
@@ -11,10 +11,29 @@ use crate::value::{Cx, Dict, Missing, Val, Value};
 impl<'r> Render<'r> {
     /// The value of an expression. An error gets the place of the innermost expression that caused it.
     pub(crate) fn eval(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
-        match self.eval_kind(cx, expr) {
+        // Names and their attributes are most of what a template evaluates, and need little of the stack.
+        let found = match &expr.kind {
+            ExprKind::Name(name) => self.eval_name(cx, name),
+            ExprKind::Attribute(owner, name) => match self.attribute_of_name(cx, owner, name) {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => self.eval_kind(cx, expr),
+                Err(error) => Err(error),
+            },
+            _ => self.eval_kind(cx, expr),
+        };
+        match found {
             Err(error) => self.eval_failed(cx, expr, error),
             found => found,
         }
+    }
+
+    #[inline]
+    fn eval_name(&self, cx: &Cx<'r>, name: &'r Name) -> Result<Val<'r>> {
+        self.spend(1)?;
+        Ok(cx.scope.get(name.slot).unwrap_or_else(|| {
+            let missing = Value::Undefined(Missing::Variable(&name.name));
+            Val::new(missing, self.origins.variable(&name.name))
+        }))
     }
 
     #[cold]
@@ -34,22 +53,17 @@ impl<'r> Render<'r> {
         let ExprKind::Name(name) = &owner.kind else { return Ok(None) };
         let found = cx.scope.look(name.slot, |val| self.simple_attribute(val, attribute)).flatten();
         if found.is_some() {
-            self.spend(1).map_err(|error| error.at(owner.range))?;
+            self.spend(2).map_err(|error| error.at(owner.range))?;
         }
         Ok(found)
     }
 
+    #[inline(never)]
     fn eval_kind(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
         self.spend(1)?;
         self.check_stack()?;
         Ok(match &expr.kind {
-            ExprKind::Name(name) => match cx.scope.get(name.slot) {
-                Some(value) => value,
-                None => {
-                    let missing = Value::Undefined(Missing::Variable(&name.name));
-                    Val::new(missing, self.origins.variable(&name.name))
-                }
-            },
+            ExprKind::Name(name) => return self.eval_name(cx, name),
             ExprKind::None => Value::None.into(),
             ExprKind::Bool(value) => Value::Bool(*value).into(),
             ExprKind::Int(number) => Value::integer(*number).into(),
@@ -93,9 +107,6 @@ impl<'r> Render<'r> {
                 }
             }
             ExprKind::Attribute(value, name) => {
-                if let Some(found) = self.attribute_of_name(cx, value, name)? {
-                    return Ok(found);
-                }
                 let value = self.eval(cx, value)?;
                 self.attribute(&value, name, expr.range.of(cx.unit.template.text()))?
             }

@@ -150,7 +150,10 @@ impl<'r> Render<'r> {
             }
             _ => self.run_kind(cx, statement, out),
         };
-        flow.map_err(|error| self.locate(cx, error, statement))
+        match flow {
+            Err(error) => Err(self.locate(cx, error, statement)),
+            flow => flow,
+        }
     }
 
     #[inline]
@@ -158,6 +161,7 @@ impl<'r> Render<'r> {
         cx.checks_parent && cx.context.extended.get()
     }
 
+    #[inline(never)]
     fn run_kind(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
         match &statement.kind {
             // [`Render::run`] writes these.
@@ -343,7 +347,7 @@ impl<'r> Render<'r> {
     fn capture(&self, cx: &Cx<'r>, body: &'r Body) -> Result<(Cx<'r>, Val<'r>)> {
         let scope = Scope::open(self, &cx.context, &body.scope, Some(cx.scope.clone()));
         let inner = cx.within(scope).captured();
-        let mut sink = Sink::new(self.env.limits.string_bytes);
+        let mut sink = Sink::of(self.env.limits.string_bytes, &body.statements);
         self.run_all(&inner, &body.statements, &mut sink)?;
         let text = captured(sink, cx.autoescape);
         Ok((inner, text))
