@@ -122,6 +122,11 @@ impl<'r> Render<'r> {
 
     pub(super) fn run_all(&self, cx: &Cx<'r>, statements: &'r [Statement], out: &mut Sink) -> Result<Flow> {
         for statement in statements {
+            if let StatementKind::Data = statement.kind {
+                self.spend(1)?;
+                self.data(cx, statement, out).map_err(|error| self.locate(cx, error, statement))?;
+                continue;
+            }
             let flow = self.run(cx, statement, out)?;
             if flow != Flow::Next {
                 return Ok(flow);
@@ -139,12 +144,8 @@ impl<'r> Render<'r> {
         self.spend(1)?;
         self.check_stack()?;
         let flow = match &statement.kind {
-            StatementKind::Data | StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
-            StatementKind::Data => {
-                let text = statement.range.of(cx.unit.template.text());
-                let mark = Mark::Data { unit: cx.unit.number, offset: statement.range.start };
-                out.write(text, mark).map(|()| Flow::Next)
-            }
+            StatementKind::Data => self.data(cx, statement, out).map(|()| Flow::Next),
+            StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
             StatementKind::Emit(value) => {
                 self.emit(cx, statement.range.start, value, out).map(|()| Flow::Next)
             }
@@ -154,6 +155,16 @@ impl<'r> Render<'r> {
             Err(error) => Err(self.locate(cx, error, statement)),
             flow => flow,
         }
+    }
+
+    /// Writes text of the author.
+    #[inline]
+    fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
+        if self.is_silent(cx) {
+            return Ok(());
+        }
+        let text = statement.range.of(cx.unit.template.text());
+        out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })
     }
 
     #[inline]
@@ -268,12 +279,25 @@ impl<'r> Render<'r> {
                 let printed = cx.scope.look(name.slot, |found| self.print(cx, tag, found, out));
                 printed.unwrap_or(Ok(())).map_err(|error| error.at(value.range))
             }
-            _ => {
-                let found =
-                    self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
-                self.print(cx, tag, &found, out).map_err(|error| error.at(value.range))
+            ExprKind::Attribute(owner, name) if !cx.autoescape => {
+                let field = match &owner.kind {
+                    ExprKind::Name(owner) => {
+                        cx.scope.look(owner.slot, |val| self.text_field(val, name)).flatten()
+                    }
+                    _ => None,
+                };
+                let Some((text, origin)) = field else { return self.emit_value(cx, tag, value, out) };
+                self.spend(2 + text.len() / 64)
+                    .and_then(|()| out.write(text, Mark::Value { unit, tag, origin }))
+                    .map_err(|error| error.at(value.range))
             }
+            _ => self.emit_value(cx, tag, value, out),
         }
+    }
+
+    fn emit_value(&self, cx: &Cx<'r>, tag: u32, value: &'r Expr, out: &mut Sink) -> Result<()> {
+        let found = self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
+        self.print(cx, tag, &found, out).map_err(|error| error.at(value.range))
     }
 
     fn taken_branch(

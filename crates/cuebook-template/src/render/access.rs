@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use serde_json::{Map, Value as Json};
+
 use super::Render;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::entry;
+use crate::origin::Origin;
 use crate::python::{length, offset_of};
 use crate::text::Text;
 use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
@@ -38,16 +41,32 @@ impl<'r> Render<'r> {
     pub(crate) fn simple_attribute(&self, val: &Val<'r>, name: &'r str) -> Option<Val<'r>> {
         match &val.value {
             Value::Map(map) => {
-                if name.starts_with("__") || (self.library.method)(&val.value, name).is_some() {
-                    return None;
-                }
-                let value = Value::from_json(entry(map, name)?);
+                let value = Value::from_json(self.field(map, val, name)?);
                 Some(Val::new(value, self.origins.key(val.origin, name)))
             }
             Value::Special(special) => match special.as_ref() {
                 Special::Loop(state) => self.loop_attribute(state, name),
                 _ => None,
             },
+            _ => None,
+        }
+    }
+
+    /// The entry that `value.name` means where the value is this dict of the caller's, if it has no such method.
+    #[inline]
+    fn field(&self, map: &'r Map<String, Json>, val: &Val<'r>, name: &str) -> Option<&'r Json> {
+        if name.starts_with("__") || (self.library.method)(&val.value, name).is_some() {
+            return None;
+        }
+        entry(map, name)
+    }
+
+    /// The text that `value.name` means where the value is a dict of the caller's, with its origin.
+    #[inline]
+    pub(crate) fn text_field(&self, val: &Val<'r>, name: &str) -> Option<(&'r str, Origin)> {
+        let Value::Map(map) = &val.value else { return None };
+        match self.field(map, val, name)? {
+            Json::String(text) => Some((text, self.origins.key(val.origin, name))),
             _ => None,
         }
     }
