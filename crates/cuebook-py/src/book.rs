@@ -16,9 +16,9 @@ use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value as Json, json};
 
 use crate::errors::{self, Raise};
+use crate::json::to_python;
 use crate::rendered::Rendered;
-use crate::values::to_python;
-use crate::{calls, context, values};
+use crate::{calls, context, failure, values};
 
 /// Functions of Python by what they are for and by name.
 type Functions = Vec<(String, String, Py<PyAny>)>;
@@ -218,7 +218,7 @@ impl Book {
         allow_unknown: bool,
     ) -> PyResult<Rendered> {
         let inputs = inputs(py, variables, context)?;
-        drop(calls::take_failure());
+        drop(failure::take());
         let explanation = py.detach(|| {
             let book = self.of(is_path);
             let context = book.complete(&inputs.context)?;

@@ -1,7 +1,5 @@
 //! Functions of Python that the engine calls: hooks, providers, filters, tests and tools.
 
-use std::cell::RefCell;
-
 use cuebook::hooks::{HookContext, Subject, Values};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use pyo3::IntoPyObjectExt;
@@ -9,35 +7,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde_json::{Value as Json, json};
 
-use crate::values;
-
-thread_local! {
-    /// The exception of a function that failed in this thread. It becomes the cause of the engine's error, so that its traceback is kept.
-    static FAILURE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
-}
-
-/// The exception of the last function that failed in this thread, once.
-pub fn take_failure() -> Option<PyErr> {
-    FAILURE.with(RefCell::take)
-}
-
-/// Keeps an exception for the error that it leads to.
-pub fn keep_failure(failure: PyErr) {
-    FAILURE.set(Some(failure));
-}
+use crate::{failure, json, values};
 
 /// Calls a function with JSON and reads what it returns. An exception is kept, and returned in words.
 pub fn call(function: &Py<PyAny>, name: &str, arguments: &[Json]) -> Result<Json, String> {
     Python::attach(|py| {
         let called = arguments
             .iter()
-            .map(|argument| values::to_python(py, argument))
+            .map(|argument| json::to_python(py, argument))
             .collect::<PyResult<Vec<_>>>()
             .and_then(|arguments| run(py, function, PyTuple::new(py, arguments)?))
             .and_then(|answer| values::named(answer.bind(py), name));
         called.map_err(|failure| {
             let words = in_words(py, &failure);
-            keep_failure(failure);
+            failure::keep(failure);
             words
         })
     })

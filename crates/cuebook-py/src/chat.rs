@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::errors::{self, Raise};
 use crate::rendered::Rendered;
-use crate::{calls, values};
+use crate::{calls, json, values};
 
 #[pymethods]
 impl Rendered {
@@ -38,7 +38,7 @@ impl Rendered {
         let said = json!({
             "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish, "model": answer.model,
         });
-        values::to_python(py, &said)
+        json::to_python(py, &said)
     }
 
     /// Asks a model with a function, runs the tools that it calls, and repeats until it answers.
@@ -90,7 +90,7 @@ impl Rendered {
         let ended = ended.or_raise(py)?;
         let conversation: Json = ended.conversation.iter().map(Message::to_json).collect();
         match ended.outcome {
-            Ok(result) => values::to_python(
+            Ok(result) => json::to_python(
                 py,
                 &json!({"result": result, "turns": ended.turns, "messages": conversation}),
             ),
@@ -127,7 +127,7 @@ fn halted(halt: Halt) -> Error {
 /// Calls the function that asks. Its exception is raised as it is.
 fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
     Python::attach(|py| {
-        let called = values::to_python(py, body)
+        let called = json::to_python(py, body)
             .and_then(|body| calls::run(py, ask, PyTuple::new(py, [body])?))
             .and_then(|answer| values::named(answer.bind(py), "response"));
         called.map_err(|failure| {
@@ -143,7 +143,7 @@ fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook
 /// Calls a tool with its arguments by name. The model learns of an exception, and the conversation goes on.
 fn tool(function: &Py<PyAny>, name: &str, arguments: &Map<String, Json>) -> Performed {
     Python::attach(|py| {
-        let called = values::to_python(py, &Json::Object(arguments.clone()))
+        let called = json::to_python(py, &Json::Object(arguments.clone()))
             .and_then(|arguments| {
                 let call = py.import("cuebook._values")?.getattr("call_tool")?;
                 call.call1((function, arguments.bind(py).cast::<PyDict>()?))

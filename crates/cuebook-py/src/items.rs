@@ -13,7 +13,8 @@ use serde_json::json;
 use crate::book::Book;
 use crate::context::unknown;
 use crate::errors::Raise;
-use crate::values::{members, to_python};
+use crate::json::to_python;
+use crate::values::members;
 
 /// Bytes that an item may have.
 const MOST: u64 = 4 << 20;

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::book::{Book, inputs};
 use crate::context::unknown;
 use crate::errors::{self, Raise};
-use crate::values::to_python;
+use crate::json::to_python;
 
 fn dialect(name: &str) -> Result<Dialect> {
     let known = Dialect::ALL.map(Dialect::as_str);

@@ -8,7 +8,9 @@ mod calls;
 mod chat;
 mod context;
 mod errors;
+mod failure;
 mod items;
+mod json;
 mod lab;
 mod rendered;
 mod sections;
@@ -54,5 +56,5 @@ fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
 /// A value as the plain one that a template sees: objects, lists, texts, numbers, booleans and `None`.
 #[pyfunction]
 fn plain(py: Python<'_>, value: &Bound<'_, PyAny>, name: &str) -> PyResult<Py<PyAny>> {
-    values::to_python(py, &values::named(value, name)?)
+    json::to_python(py, &values::named(value, name)?)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::context::usage;
 use crate::errors::Raise;
-use crate::values::to_python;
+use crate::json::to_python;
 
 /// A rendered prompt with the origin of every character.
 #[pyclass(frozen, module = "cuebook._native")]

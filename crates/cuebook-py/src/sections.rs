@@ -13,7 +13,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::context::{usage, visibility};
 use crate::errors::Raise;
-use crate::values::{members, to_python};
+use crate::json::to_python;
+use crate::values::members;
 
 /// Renders a tree: its text, spans, and the names of the tools that a model may call.
 #[pyfunction]

@@ -15,7 +15,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::book::{Book, inputs, refuse_unknown};
 use crate::errors::{self, Raise};
-use crate::values::{members, to_python};
+use crate::json::to_python;
+use crate::values::members;
 
 /// Stops a run.
 #[pyclass(frozen, module = "cuebook._native")]

@@ -228,7 +228,9 @@ fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
             rewritten.push_str(&wanted);
             continue;
         }
-        if let Some(words) = command.strip_prefix("cuebook mock ") {
+        if let Some(words) = command.strip_prefix("cuebook mock ")
+            && command.trim_end().ends_with('&')
+        {
             let file = words.strip_prefix("--script ").and_then(|words| words.split_whitespace().next());
             let script = match file {
                 Some(file) => {
