@@ -157,7 +157,7 @@ error pack.json:5:34: duplicate `a` [CB201]
   at \"a\" -- second one here
   and pack.json:5:29 \"a\" -- first one here
   help: remove one of them
-error pack.json:6:47: `b` is to replace `x`, but the pack does not list it [CB201]
+error pack.json:6:47: `b` replaces `x`, but the pack does not list it [CB201]
   at \"b\" -- not a prompt of this pack
   help: add \"b\" to `prompts`
 error pack.json:3:14: `version` must be a string [CB201]
@@ -402,7 +402,7 @@ fn a_prompt_replaces_another_one_with_one_that_the_pack_lists() {
             r#""prompts": ["my_system"], "replaces": {"prompts": {"system": "my_sytem", "my-system": "my_system"}}"#
         ),
         "\
-error pack.json:1:79: `my_sytem` is to replace `system`, but the pack does not list it [CB201]
+error pack.json:1:79: `my_sytem` replaces `system`, but the pack does not list it [CB201]
   at \"my_sytem\" -- not a prompt of this pack
   help: did you mean `my_system`?
 error pack.json:1:104: `my-system` would replace itself [CB201]
