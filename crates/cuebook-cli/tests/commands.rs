@@ -207,7 +207,7 @@ fn hints_can_be_followed() {
 fn a_replacement_goes_with_its_pack_and_must_be_accepted_again() {
     let project = Project::new();
     project.write("prompts/coding/template.md", "ours");
-    let pack = r#"{"pack_id": "pro", "prompts": ["mine"], "replaces": {"prompts": {"coding": "mine"}, "tools": {"t": "u"}}}"#;
+    let pack = r#"{"pack_id": "pro", "prompts": ["mine"], "replaces": {"prompts": {"coding": "mine"}}}"#;
     for (folder, text) in [("one", "good"), ("two", "evil")] {
         project.write(&format!("{folder}/pack.json"), pack);
         project.write(&format!("{folder}/prompts/mine/template.md"), text);

@@ -3,10 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-#[path = "../../skip.rs"]
-mod skip;
-
 mod support;
+
+use support::skip;
 
 use std::process::{Command, Output, Stdio};
 

@@ -7,10 +7,9 @@
     reason = "these are tests, though the lint sees only functions"
 )]
 
-#[path = "../../skip.rs"]
-mod skip;
-
 mod support;
+
+use support::skip;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};

@@ -2,10 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../../skip.rs"]
-mod skip;
-
 mod fenced;
+
+use fenced::skip;
 
 use std::path::Path;
 use std::process::Command;

@@ -38,13 +38,13 @@ fn environment(folder: &Path) -> Option<PathBuf> {
         return Some(bin);
     }
     if let Err(why) = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder)) {
-        skip::missing_peer(&format!("python3 cannot make a virtual environment: {why}"));
+        skip::missing_peer(format!("python3 cannot make a virtual environment: {why}"));
         return None;
     }
     let mut install = Command::new(bin.join("python"));
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(NEEDED);
     if let Err(why) = run(&mut install) {
-        skip::missing_peer(&format!("pip cannot install what the tests need: {why}"));
+        skip::missing_peer(format!("pip cannot install what the tests need: {why}"));
         return None;
     }
     std::fs::write(ready, wanted).unwrap();

@@ -1,11 +1,10 @@
 //! Signatures, held against another implementation of Ed25519 and against files that others have signed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-#[path = "../../skip.rs"]
-mod skip;
-
 #[path = "support/python.rs"]
 mod python;
+
+use python::skip;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -112,7 +112,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
                 "  {margin}{} {}  {quiet}{}{quiet:#}",
                 node.number,
                 printable(&node.section.title),
-                printable(&node.dotted())
+                printable(node.dotted())
             )?;
             let tools: Vec<&str> = node.section.tools.iter().map(|tool| tool.name.as_str()).collect();
             match tools.is_empty() {

@@ -1,7 +1,6 @@
 //! Inputs, outputs and folders that are gone, closed or full.
 
-#[path = "../../../skip.rs"]
-mod skip;
+use crate::skip;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
 
 #[path = "../../../skip.rs"]
-mod skip;
+pub mod skip;
 
 pub mod transcript;
 

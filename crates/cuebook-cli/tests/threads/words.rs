@@ -1,13 +1,11 @@
 //! What is said of threads that did not come to a good end, and of limits that were not granted.
 
-#[path = "../../../skip.rs"]
-mod skip;
-
 use cuebook_mock::{Reply, Script};
 use serde_json::json;
 
 use crate::greeting::{GREET, PARENT, THREADED, stage};
 use crate::stage::{Stage, err, out, returned, shell};
+use crate::support::skip;
 
 #[test]
 fn a_cancelled_thread_says_what_ran_then() {

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 #[path = "../../../skip.rs"]
-mod skip;
+pub mod skip;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! The same script in every Python that is installed here.
 
-#[path = "../../../skip.rs"]
-mod skip;
+use crate::support::skip;
 
 use std::path::{Path, PathBuf};
 

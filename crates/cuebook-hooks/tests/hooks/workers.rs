@@ -1,7 +1,6 @@
 //! Which worker serves whom, and for how long.
 
-#[path = "../../../skip.rs"]
-mod skip;
+use crate::support::skip;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 #![allow(dead_code, missing_docs)] // Each test binary uses a part of it.
 
 #[path = "../../../skip.rs"]
-mod skip;
+pub mod skip;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@
 //! cannot be done the tests say so and pass; under `CI=true` they fail.
 
 #[path = "../../../skip.rs"]
-mod skip;
+#[allow(clippy::duplicate_mod, reason = "other helpers of the same tests include it too")]
+pub mod skip;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

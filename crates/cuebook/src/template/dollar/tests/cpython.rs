@@ -1,6 +1,7 @@
 //! The real Python says the same.
 
 #[path = "../../../../../skip.rs"]
+#[allow(clippy::duplicate_mod, reason = "the tests of Python's notation include it too")]
 mod skip;
 
 use std::io::Write;
