@@ -275,8 +275,15 @@ mod tests {
         // The system closes the files of a process that dies, and nothing else.
         drop(crashed.locks.take());
         assert_eq!(there(&project).len(), TRUSTED.len());
-        drop(Guards::new(&project, Some(&user), &[], None, &[]).unwrap());
-        assert!(there(&project).is_empty());
+        // A process that another test starts just now holds a copy of the closed file until its program runs.
+        for _ in 0..200 {
+            drop(Guards::new(&project, Some(&user), &[], None, &[]).unwrap());
+            if there(&project).is_empty() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("left: {:?}", there(&project));
     }
 
     #[cfg(unix)]
