@@ -15,6 +15,5 @@ pub mod lent;
 pub(crate) mod meter;
 pub mod mustache;
 pub mod page;
-pub mod python;
 pub mod sink;
 pub mod unit;

@@ -33,11 +33,7 @@ impl Missing<'_> {
             Missing::Other(message) => message.as_ref().to_owned(),
             Missing::Part(part) => return part.error(),
         };
-        let error = Error::new(ErrorKind::Undefined, message);
-        match self {
-            Missing::Variable(name) => error.of_variable(name),
-            _ => error,
-        }
+        Error::new(ErrorKind::Undefined, message)
     }
 }
 

@@ -1,8 +1,13 @@
+use minijinja::syntax::SyntaxConfig;
+
 use super::*;
-use crate::template::jinja::Settings;
+use crate::template::jinja::flow::{self, Foreign};
 
 fn names(source: &str) -> Names {
-    Names::of(&Settings::default().environment().compile("t", source).unwrap())
+    let mut names = [Names::of(source, "t", &SyntaxConfig::default()).unwrap()];
+    flow::join(&mut names, &Foreign::default(), |_, _| None);
+    let [names] = names;
+    names
 }
 
 fn paths(source: &str) -> Vec<String> {
