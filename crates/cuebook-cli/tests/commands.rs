@@ -78,7 +78,7 @@ fn the_documents_have_the_fields_of_the_contract() {
     let finding = &findings[0];
     assert_eq!(
         (&finding["code"], &finding["severity"], &finding["file"], &finding["line"], &finding["column"]),
-        (&json!("CB304"), &json!("error"), &json!("prompts/q/template.md"), &json!(1), &json!(4))
+        (&json!("CB304"), &json!("error"), &json!("prompts/q/template.md"), &json!(1), &json!(5))
     );
     let explained = json(&project, &["explain", "p", "--var", "x=1", "--json"]);
     assert_eq!(explained["prompt"]["source"], "prompts/p");

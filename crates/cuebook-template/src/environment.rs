@@ -152,6 +152,9 @@ pub struct Environment {
     pub strict: bool,
     /// Whether a condition may ask for an undefined value although using it is an error.
     pub testable: bool,
+    /// Whether a function or method that is not called is undefined where it is printed or a condition asks for it. Then a variable
+    /// that is absent is empty although a function has its name, and `order.items` is the key if there is one.
+    pub silent_callables: bool,
     /// How far a render may go.
     pub limits: Limits,
     /// Where the filter `random` begins.

@@ -70,6 +70,7 @@ struct More {
     cause: Option<Cause>,
     exceeded: Option<Exceeded>,
     open: Option<Range>,
+    undefined: Option<String>,
     /// The places that led to the error, the nearest first.
     callers: Vec<(String, Range)>,
 }
@@ -116,6 +117,12 @@ impl Error {
 
     fn more(&mut self) -> &mut More {
         self.0.more.get_or_insert_default()
+    }
+
+    /// The variable that is undefined.
+    pub(crate) fn of_variable(mut self, name: &str) -> Error {
+        self.more().undefined = Some(name.to_owned());
+        self
     }
 
     /// The tag that was opened and not closed.
@@ -180,6 +187,11 @@ impl Error {
     /// The tag that was opened and not closed, where that is the error.
     pub fn opening(&self) -> Option<Range> {
         self.0.more.as_ref().and_then(|more| more.open)
+    }
+
+    /// The variable that is undefined, if that is the error.
+    pub fn undefined(&self) -> Option<&str> {
+        self.0.more.as_ref().and_then(|more| more.undefined.as_deref())
     }
 
     /// The places that led to the error: the names of templates with ranges, the nearest first.

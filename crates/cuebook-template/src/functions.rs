@@ -117,7 +117,8 @@ fn range<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if length > most as i128 {
         return Err(Error::limit(Exceeded::Size, format!("a range has more than {most} items")));
     }
-    Ok(Value::Range(Rc::new(Range { start, stop, step, length: length as usize })).into())
+    let origin = call.render.origins.mix_all(args.positional.iter().map(|value| value.origin));
+    Ok(Val::new(Value::Range(Rc::new(Range { start, stop, step, length: length as usize })), origin))
 }
 
 fn dict_from<'r>(render: &Render<'r>, args: Args<'r>) -> Result<Val<'r>> {

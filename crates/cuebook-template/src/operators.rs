@@ -131,7 +131,8 @@ impl<'r> Render<'r> {
 
     /// `item in container`.
     pub(crate) fn contains(&self, container: &Val<'r>, item: &Val<'r>) -> Result<bool> {
-        if self.is_portable() && !matches!(item.value, Value::Text(_)) && holds_nothing(&container.value) {
+        let is_text = matches!((&container.value, &item.value), (Value::Text(_), Value::Text(_)));
+        if self.is_portable() && !is_text && holds_nothing(&container.value) {
             return Ok(false);
         }
         match &container.value {

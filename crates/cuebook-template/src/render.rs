@@ -26,7 +26,7 @@ use crate::origin::{Origin, Table};
 use crate::stack::Stack;
 use crate::template::Template;
 use crate::text::Text;
-use crate::value::{Printer, Scope, Special, Val, Value, origin_inside};
+use crate::value::{Missing, Printer, Scope, Special, Val, Value, origin_inside};
 
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
@@ -241,6 +241,10 @@ impl<'r> Render<'r> {
             Value::Text(text) => Ok(text.clone()),
             Value::Undefined(missing) if self.env.strict => Err(missing.error()),
             Value::Undefined(_) => Ok(Text::from("")),
+            Value::Special(special) if let Some(name) = self.silent(special) => match self.env.strict {
+                true => Err(Missing::Variable(name).error()),
+                false => Ok(Text::from("")),
+            },
             value => {
                 let mut printer = Printer::new(self.env.limits.string_bytes);
                 match self.env.style {
@@ -257,7 +261,23 @@ impl<'r> Render<'r> {
     pub fn truth(&self, val: &Val<'r>) -> Result<bool> {
         match &val.value {
             Value::Undefined(missing) if self.env.strict && !self.env.testable => Err(missing.error()),
+            Value::Special(special) if let Some(name) = self.silent(special) => {
+                match self.env.strict && !self.env.testable {
+                    true => Err(Missing::Variable(name).error()),
+                    false => Ok(false),
+                }
+            }
             value => Ok(value.is_true()),
+        }
+    }
+
+    /// The name of a function or method that is undefined unless it is called.
+    fn silent(&self, special: &Special<'r>) -> Option<&'r str> {
+        match special {
+            Special::Function(name) if self.env.silent_callables => Some(name),
+            Special::Custom(name, _) if self.env.silent_callables => Some(name),
+            Special::Method(_, name) if self.env.silent_callables => Some(name),
+            _ => None,
         }
     }
 }

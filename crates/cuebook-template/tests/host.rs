@@ -78,6 +78,24 @@ fn variables_come_from_the_program() {
 }
 
 #[test]
+fn silent_callables_are_undefined_unless_called() {
+    let source =
+        "[{{ dict }}{% if dict %}yes{% endif %}{{ dict ~ '!' }}] {{ dict(a=1).a }} {{ dict is callable }}";
+    let mut env = Environment::new();
+    assert_eq!(text(&env, source), "[<function 'dict'>yes<function 'dict'>!] 1 True");
+    let keys =
+        "{% set d = {'items': [1]} %}{{ d.items is callable }} {{ d.items()|length }} [{{ 'a'.upper }}]";
+    assert_eq!(text(&env, keys).split('[').next(), Some("True 1 "));
+    env.silent_callables = true;
+    assert_eq!(text(&env, source), "[!] 1 True");
+    assert_eq!(text(&env, keys), "False 1 []");
+    (env.strict, env.testable) = (true, true);
+    assert_eq!(text(&env, "{% if dict %}yes{% endif %}{{ dict(a=1).a }}"), "1");
+    let error = render(&env, "{{ dict }}").expect_err("it is undefined");
+    assert_eq!(error.undefined(), Some("dict"));
+}
+
+#[test]
 fn names_of_templates_are_relative_to_the_template_that_names_them() {
     assert_eq!(text(&Environment::new(), "{% include 'part' %}"), "[Ada]");
     let error = render(&Environment::new(), "{% include 'leaf' %}").expect_err("main has no leaf");

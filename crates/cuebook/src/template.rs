@@ -15,5 +15,6 @@ pub mod lent;
 pub(crate) mod meter;
 pub mod mustache;
 pub mod page;
+pub mod python;
 pub mod sink;
 pub mod unit;

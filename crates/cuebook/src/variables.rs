@@ -19,7 +19,6 @@ mod workspace;
 
 pub use changes::{Changes, Values};
 pub use context::{Agent, Clock, Context, FixedClock, HookTexts, SystemClock};
-pub(crate) use entries::Entries;
 pub(crate) use late::LateScope;
 pub use layer::{Layer, Supplier};
 pub(crate) use rich::RichInputs;

@@ -370,7 +370,7 @@ tools:
             "8:1 CB325 the text before the first heading belongs to no section",
             "12:6 CB325 `key` must match ^[a-z0-9][a-z0-9._-]{0,63}$.",
             "13:1 CB315 unknown key `visibilty` in the section",
-            "14:10 CB304 invalid condition `1 +`: unexpected `)`",
+            "14:10 CB304 invalid condition `1 +`: expected an expression, got `)`",
             "16:125 CB325 `tools.search.examples[0].input` does not fit the parameters of `search`: Missing required field: 'q'",
             "17:12 CB325 the tool `Search` has no description",
             "20:1 CB325 this heading skips a level: it has 3 marks below one with 1",

@@ -11,7 +11,7 @@ use super::{OutFile, aside};
 use crate::error::Result;
 use crate::prompt::{Dialect, Need, Type};
 use crate::source::Place;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// Elements of metadata that mean something, so that a note cannot be called so.
 const OWN: [&str; 15] = [

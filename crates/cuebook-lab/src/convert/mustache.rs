@@ -235,12 +235,20 @@ fn has_properties(of: &Known<'_>) -> bool {
 }
 
 fn part<'i>(of: &Known<'i>, key: &str, declared: Option<&'i Map<String, Json>>) -> Known<'i> {
+    let mut needs = of.needs.clone();
     let expression = match METHODS.contains(&key) {
-        true => format!("{}[\"{key}\"]", of.expression),
+        // Without the key, `["items"]` is the method too.
+        true => {
+            let is_mapping = format!("{} is mapping", of.expression);
+            if of.kind != Kind::Object && !needs.contains(&is_mapping) {
+                needs.push(is_mapping);
+            }
+            format!("{}.get(\"{key}\")", of.expression)
+        }
         false => format!("{}.{key}", of.expression),
     };
     let is_certain = declared.is_some_and(|declared| declared.get("required") == Some(&Json::Bool(true)));
-    Known { expression, kind: kind_of(declared), shape: declared, needs: of.needs.clone(), is_certain }
+    Known { expression, kind: kind_of(declared), shape: declared, needs, is_certain }
 }
 
 fn kind_of(declared: Option<&Map<String, Json>>) -> Kind {

@@ -19,7 +19,7 @@ use crate::dialect::sections::{key_of, scan};
 use crate::error::Result;
 use crate::library::SECTIONS_END;
 use crate::prompt::Dialect;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// How much of the text's own headings becomes sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

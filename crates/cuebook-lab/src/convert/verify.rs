@@ -22,7 +22,7 @@ use crate::prepared::{Mode, Prepared};
 use crate::prompt::Dialect;
 use crate::source::Place;
 use crate::template::bits::Absent;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::variables::Context;
 use said::{Mask, Way};
 use samples::{Sample, samples};

@@ -117,22 +117,22 @@ impl Parser<'_> {
             self.broken.remove(at);
             return Ok(());
         }
-        let message = format!("unknown tag `{tag}`");
+        let closes = tag.starts_with("end") || ["else", "elif"].contains(&tag);
+        let message =
+            if closes { format!("unexpected `{{% {tag} %}}`") } else { format!("unknown tag `{tag}`") };
         let help = match self.open.last() {
-            Some((open, ends, _)) if tag.starts_with("end") || ["else", "elif"].contains(&tag) => {
-                let ends: Vec<String> = ends.iter().map(|end| format!("`{end}`")).collect();
-                format!("the innermost open tag is `{open}`, which needs {}", ends.join(" or "))
+            Some((open, ends, _)) if closes => {
+                let end = ends.last().map(String::as_str).unwrap_or_default();
+                format!("close `{{% {open} … %}}` first: add `{{% {end} %}}` before it")
             }
-            _ if tag == "else" || tag == "elif" || tag.starts_with("end") => {
-                "no block tag is open here".to_owned()
-            }
+            _ if tag.starts_with("end") => "no block is open: remove it".to_owned(),
+            _ if closes => "write it between an `if` or `for` and its end".to_owned(),
             _ => match nearest(tag, TAGS).first() {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the tags are {}", TAGS.join(", ")),
             },
         };
         let error = Error::new(ErrorKind::Syntax, message).at(range).help(help);
-        let closes = tag.starts_with("end") || ["else", "elif"].contains(&tag);
         let opened = self.open.last().filter(|_| closes).map(|(.., opened)| *opened);
         self.errors.push(match opened {
             Some(opened) => error.opened(opened),

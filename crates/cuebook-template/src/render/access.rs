@@ -22,18 +22,25 @@ impl<'r> Render<'r> {
                 Err(missing.error())
             };
         }
-        if let Some(found) = self.own_attribute(val, name)? {
-            return Ok(found);
-        }
-        let item = match &val.value {
+        let found = match self.env.silent_callables && !name.starts_with("__") {
+            true => {
+                self.key(val, name).map_or_else(|| self.own_attribute(val, name), |found| Ok(Some(found)))?
+            }
+            false => self.own_attribute(val, name)?.or_else(|| self.key(val, name)),
+        };
+        Ok(found.unwrap_or_else(|| self.no_attribute(val, name, written)))
+    }
+
+    /// The value of a key of a dict.
+    fn key(&self, val: &Val<'r>, name: &str) -> Option<Val<'r>> {
+        match &val.value {
             Value::Map(map) => entry(map, name).map(|json| {
                 let origin = self.origins.key(val.origin, name);
                 Val::new(Value::from_json(json), origin)
             }),
             Value::Dict(dict) => dict.get(&Key::Text(name.to_owned())).cloned(),
             _ => None,
-        };
-        Ok(item.unwrap_or_else(|| self.no_attribute(val, name, written)))
+        }
     }
 
     /// `value.name` where the value is a dict of the caller's with that key, or a loop: what most attributes are.
@@ -233,7 +240,9 @@ impl<'r> Render<'r> {
                     Val::text(text.slice(start, end), val.origin)
                 })
             }
-            Value::Range(range) => place(range.length).map(|at| Value::Int(range.at(at)).into()),
+            Value::Range(range) => {
+                place(range.length).map(|at| Val::new(Value::Int(range.at(at)), val.origin))
+            }
             Value::Special(special) => match special.as_ref() {
                 Special::Group(items) => place(items.len()).map(|at| items[at].clone()),
                 Special::Blocks(_) | Special::Module(..) | Special::Loop(_) | Special::Namespace(_) => None,
@@ -303,13 +312,8 @@ impl<'r> Render<'r> {
                 let step_by = range.step.saturating_mul(i64::try_from(step).unwrap_or(i64::MAX));
                 let first = range.at(places.first);
                 let stop = first.saturating_add(step_by.saturating_mul(places.count as i64));
-                Value::Range(Rc::new(crate::value::Range {
-                    start: first,
-                    stop,
-                    step: step_by,
-                    length: places.count,
-                }))
-                .into()
+                let range = crate::value::Range { start: first, stop, step: step_by, length: places.count };
+                Val::new(Value::Range(Rc::new(range)), val.origin)
             }
             _ => {
                 let items = self.items(val)?;

@@ -27,7 +27,7 @@ impl<'r> Render<'r> {
                 let keys: Vec<_> = dict.entries().iter().map(|(key, _)| key.clone()).collect();
                 Items::Values(Rc::new(keys.into()), val.origin)
             }
-            Value::Range(range) => Items::Range(**range),
+            Value::Range(range) => Items::Range(**range, val.origin),
             Value::Once(once) => {
                 let taken = std::mem::take(&mut *once.items.borrow_mut());
                 Items::Values(Rc::new(Vec::from(taken).into()), val.origin)

@@ -15,7 +15,7 @@ pub(crate) enum Items<'r> {
     Values(Rc<List<'r>>, Origin),
     /// The keys of a dict of the caller's.
     Keys(Rc<Vec<&'r str>>, Origin),
-    Range(Range),
+    Range(Range, Origin),
     Characters(Rc<Vec<(u32, u32)>>, Text<'r>, Origin),
 }
 
@@ -25,7 +25,7 @@ impl<'r> Items<'r> {
             Items::Array(items, _) => items.len(),
             Items::Values(items, _) => items.len(),
             Items::Keys(keys, _) => keys.len(),
-            Items::Range(range) => range.length,
+            Items::Range(range, _) => range.length,
             Items::Characters(places, ..) => places.len(),
         }
     }
@@ -40,7 +40,7 @@ impl<'r> Items<'r> {
                 (item, origin) => Val::new(item.value.clone(), origins.mix(item.origin, origin)),
             },
             Items::Keys(keys, origin) => Val::text(keys[index], *origin),
-            Items::Range(range) => Value::Int(range.at(index)).into(),
+            Items::Range(range, origin) => Val::new(Value::Int(range.at(index)), *origin),
             Items::Characters(places, text, origin) => {
                 let (start, end) = places[index];
                 Val::text(text.slice(start as usize, end as usize).safe(false), *origin)

@@ -33,7 +33,11 @@ impl Missing<'_> {
             Missing::Other(message) => message.as_ref().to_owned(),
             Missing::Part(part) => return part.error(),
         };
-        Error::new(ErrorKind::Undefined, message)
+        let error = Error::new(ErrorKind::Undefined, message);
+        match self {
+            Missing::Variable(name) => error.of_variable(name),
+            _ => error,
+        }
     }
 }
 

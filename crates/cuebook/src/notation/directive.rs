@@ -61,7 +61,7 @@ use super::fence::{self, Found};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::{Place, Source};
 use crate::template::input::Template;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::unit::Unit;
 
 /// Bytes that the XML may have.

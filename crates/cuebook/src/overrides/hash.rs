@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::example::{TaskExample, ToolExample};
-use crate::template::jinja::compat::float_repr;
+use crate::template::python::float_repr;
 use crate::trust::hex;
 
 /// The hash of a text, such as the template of a section.

@@ -31,13 +31,14 @@ use serde_json::{Map, Value as Json};
 pub use self::alone::Alone;
 pub use self::errors::Fault;
 use self::scan::{Step, Steps};
-use super::jinja::compat::{ValueLimits, ValueTooLarge, is_space, split_lines, to_str};
 use super::jinja::fence::Tags;
 use super::jinja::names::{Names, Read};
+use super::python::{is_space, split_lines, to_str};
 use super::sink::{Full, Sink};
 use super::unit::{Emission, FENCE, Unit};
 use crate::source::{OffsetMap, Place, Source};
 use crate::variables::convert;
+use crate::variables::to_json;
 
 /// What happens where a placeholder has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,7 +63,8 @@ pub struct Template {
     names: Names,
     /// What it shows, if that is always the same and something else than the text.
     resolved: Option<String>,
-    limits: ValueLimits,
+    /// Bytes that a value may print as, if it is no string.
+    string_bytes: usize,
     /// For each placeholder the label of its fence; empty if no value is fenced.
     fences: Vec<Option<String>>,
 }
@@ -91,13 +93,13 @@ impl Template {
             };
             steps.iter().map(literal).collect()
         });
-        let (limits, fences) = (ValueLimits::default(), Vec::new());
-        Template { source, text, map, steps, placeholders, names, resolved, limits, fences }
+        let (string_bytes, fences) = (8 << 20, Vec::new());
+        Template { source, text, map, steps, placeholders, names, resolved, string_bytes, fences }
     }
 
     /// The same template, in which no value that is not a string may print as more than so many bytes.
     pub fn limited(mut self, string_bytes: usize) -> Template {
-        self.limits.string_bytes = string_bytes;
+        self.string_bytes = string_bytes;
         self
     }
 
@@ -241,7 +243,7 @@ impl Template {
         match value.as_str().filter(|_| value.kind() == ValueKind::String) {
             Some(text) => Ok(text.into()),
             None => {
-                let text = to_str(value, self.limits);
+                let text = to_str(&to_json(value), self.string_bytes);
                 Ok(text.map_err(|error| self.unprintable(error, name, range))?.to_string().into())
             }
         }
@@ -253,7 +255,7 @@ impl Template {
 
     #[cold]
     fn invalid(&self, at: usize) -> Fault {
-        let lines = split_lines(&self.text[..=at], true);
+        let lines = split_lines(&self.text[..=at]);
         Fault::Invalid {
             line: lines.len(),
             column: lines.last().map_or(1, |line| line.chars().count()),
@@ -262,13 +264,12 @@ impl Template {
     }
 
     #[cold]
-    fn unprintable(&self, error: minijinja::Error, name: &str, range: &Range<usize>) -> Fault {
-        let cause = std::error::Error::source(&error);
+    fn unprintable(&self, error: cuebook_template::Error, name: &str, range: &Range<usize>) -> Fault {
         Fault::Unprintable {
             name: name.to_owned(),
             place: self.place(range),
-            reason: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
-            too_large: cause.is_some_and(|cause| cause.is::<ValueTooLarge>()),
+            reason: error.message().to_owned(),
+            too_large: error.exceeded().is_some(),
         }
     }
 }

@@ -1,34 +1,26 @@
-//! Jinja2 templates, run by `minijinja`.
+//! Jinja2 templates, run by `cuebook-template`.
 //!
-//! [`Template::compile`] reads a template and everything that it names, [`Template::render`] runs it. What the engine
-//! itself lacks for attribution is added around it: [`instrument`] marks the places that emit values, [`writer`] tells
-//! literals from values, [`names`] knows what a template mentions, [`compat`] makes it behave like Jinja2. A template can
-//! reach nothing but its scope and what its [`Loader`] gives it.
+//! [`Template::compile`] reads a template and everything that it names, [`Template::render`] runs it. The engine knows where every
+//! byte came from; [`render`] turns that into pieces and units. [`names`] knows what a template mentions before it is rendered. A
+//! template can reach nothing but its scope and what its [`Loader`] gives it.
 
 pub mod bits;
 mod circles;
-pub mod compat;
-mod computed;
 #[cfg(test)]
 mod differential;
 pub(super) mod errors;
 mod extensions;
 pub(crate) mod fence;
-mod flow;
 pub(in crate::template) mod guests;
-mod instrument;
 pub mod names;
 pub(super) mod paths;
-mod plain;
 mod portable;
 #[cfg(test)]
 mod portable_cases;
 mod program;
+mod render;
 mod settings;
 mod style;
-#[cfg(test)]
-mod work;
-mod writer;
 
 pub use extensions::Extensions;
 pub(crate) use guests::GUEST_SHARE;
@@ -37,18 +29,18 @@ pub(super) use program::missing_template;
 pub use settings::Settings;
 pub use style::Style;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use minijinja::Value;
-use minijinja::syntax::SyntaxConfig;
+use serde_json::{Map, Value as Json};
 
-use self::names::Names;
-use self::plain::Values;
-use super::annex::Annex;
+use self::guests::Guests;
+use self::names::{Names, ReferenceKind};
+use self::render::Values;
 pub use super::engine::{Loader, Output};
 use super::meter;
-use super::sink::Sink;
+use super::unit::Unit;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
 use crate::variables::Scope;
@@ -58,170 +50,121 @@ pub struct Template {
     main: Arc<Source>,
     loader: Arc<dyn Loader>,
     settings: Settings,
-    syntax: SyntaxConfig,
     program: Arc<Program>,
-    /// The program with templates whose names a render computed. Nearly no prompt has one, so that looking for it must cost
-    /// no more than a load.
-    larger: RwLock<Option<Arc<Program>>>,
-    is_larger: AtomicBool,
+    /// Templates whose names renders computed, by the names of their sources.
+    computed: Mutex<HashMap<String, Arc<Computed>>>,
     expected: (AtomicUsize, AtomicUsize),
 }
 
-/// A template may name further templates while it runs. Each is compiled once, with what it names itself; this many at most.
+/// A template whose name a render computed.
+struct Computed {
+    template: Arc<cuebook_template::Template>,
+    unit: Unit,
+    guests: Guests,
+    /// Which of its guests a name means.
+    links: BTreeMap<String, usize>,
+}
+
+/// A template may name further templates while it runs. Each is compiled once; this many at most.
 pub(super) const MOST_COMPUTED: usize = 64;
 
 impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
     pub fn compile(main: Arc<Source>, loader: Arc<dyn Loader>, settings: &Settings) -> Result<Template> {
-        let syntax = settings.syntax()?;
-        let program = Program::build(std::slice::from_ref(&main), &loader, settings, &syntax)?;
+        let program = Arc::new(Program::build(&main, &*loader, settings)?);
         Ok(Template {
             main,
             loader,
             settings: settings.clone(),
-            syntax,
-            program: Arc::new(program),
-            larger: RwLock::default(),
-            is_larger: AtomicBool::new(false),
+            program,
+            computed: Mutex::default(),
             expected: Default::default(),
         })
     }
 
     /// The prompt's own template and everything that it is known to use.
     pub fn program(&self) -> Arc<Program> {
-        self.larger().unwrap_or_else(|| self.program.clone())
+        self.program.clone()
     }
 
-    fn larger(&self) -> Option<Arc<Program>> {
-        if !self.is_larger.load(Ordering::Acquire) {
-            return None;
-        }
-        self.larger.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Renders with the given values, at most `limit` characters. A render may have to begin again, with the same values. What only
-    /// a whole scope has is not there: guests cannot be included.
-    pub fn render(&self, scope: impl Fn() -> Value, limit: usize) -> Result<Output> {
-        self.render_with(scope, None, limit)
+    /// Renders with these values, at most `limit` characters. What only a whole scope has is not there: guests cannot be included.
+    pub fn render(&self, values: &Map<String, Json>, limit: usize) -> Result<Output> {
+        self.render_with(Values::Object(values), limit)
     }
 
     /// Renders with a scope, which guests see as well.
     pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        self.render_with(|| Value::from_dyn_object(scope.clone()), Some(scope), limit)
+        self.render_with(Values::Scope(scope), limit)
     }
 
-    fn render_with(
-        &self,
-        scope: impl Fn() -> Value,
-        lender: Option<&Arc<Scope>>,
-        limit: usize,
-    ) -> Result<Output> {
+    fn render_with(&self, values: Values<'_>, limit: usize) -> Result<Output> {
         meter::render(self.settings.seconds, || {
             meter::has_time().map_err(|late| errors::too_late(&self.main, late))?;
-            self.render_metered(&scope, lender, limit)
+            let expected = (self.expected.0.load(Ordering::Relaxed), self.expected.1.load(Ordering::Relaxed));
+            let output =
+                meter::template(self.settings.fuel, || render::render(self, values, limit, expected))?;
+            // A little room more: the next scope is rarely exactly as long.
+            self.expected.0.store(output.text.len() + output.text.len() / 8, Ordering::Relaxed);
+            self.expected.1.store(output.pieces.len() + output.pieces.len() / 8, Ordering::Relaxed);
+            Ok(output)
         })
     }
 
-    fn render_metered(
-        &self,
-        scope: &impl Fn() -> Value,
-        lender: Option<&Arc<Scope>>,
-        limit: usize,
-    ) -> Result<Output> {
-        loop {
-            let larger = self.larger();
-            let program = larger.as_ref().unwrap_or(&self.program);
-            let mut sink = self.sink(limit);
-            let fuel = self.settings.fuel;
-            let is_done = meter::template(fuel, || match lender {
-                Some(lender) => program.run_plain(Values::Scope(lender), &mut sink),
-                None => program.run_plain(Values::Value(&scope()), &mut sink),
-            });
-            if is_done.is_some() {
-                return Ok(self.finish(program, sink, None));
-            }
-            if program.plain.is_some() {
-                sink = self.sink(limit);
-            }
-            let mut annex =
-                lender.filter(|_| !program.guests.is_empty()).map(|_| Annex::new(program.units.len(), 0));
-            let run = || match (lender, &mut annex) {
-                (Some(lender), Some(annex)) => {
-                    guests::during(lender, limit, || program.run(scope(), &mut sink, Some(annex)))
+    /// The template of a name that a render computed.
+    fn compute(&self, name: &str, parent: &str) -> Result<Option<Arc<cuebook_template::Template>>> {
+        let Some(source) = self.loader.load_computed(name, parent)? else { return Ok(None) };
+        if let Some(program::Linked::Template(known)) = self.program.named(source.name())? {
+            return Ok(Some(known));
+        }
+        if let Some(known) = self.computed(source.name()) {
+            return Ok(Some(known.template.clone()));
+        }
+        let (template, unknown) = program::read(&self.program.environment, &source)?;
+        if let Some(error) = unknown {
+            return Err(errors::unknown(&source, &error));
+        }
+        let names = Names::of(&template);
+        let (mut guests, mut links) = (Guests::default(), BTreeMap::new());
+        for (number, reference) in names.references.iter().enumerate() {
+            for name in reference.names.iter().flatten().filter(|_| reference.kind == ReferenceKind::Include)
+            {
+                let place = source.place(reference.range.clone());
+                if let Some(guest) = self.loader.guest(name, &place)? {
+                    links.insert(name.clone(), guests.add(guest, place, (0, number)));
                 }
-                _ => program.run(scope(), &mut sink, None),
-            };
-            let (outcome, asked) = computed::during(|| meter::template(fuel, run));
-            match outcome {
-                Ok(()) => return Ok(self.finish(program, sink, annex)),
-                Err(error) => match asked.failed {
-                    Some(reason) => return Err(reason),
-                    None if !asked.wanted.is_empty() => self.add(asked.wanted)?,
-                    None => {
-                        return Err(errors::explain(
-                            program,
-                            &self.main,
-                            &scope(),
-                            error,
-                            limit,
-                            &self.settings,
-                        ));
-                    }
-                },
             }
         }
-    }
-
-    /// A sink with room for about as much as the last render needed.
-    fn sink(&self, limit: usize) -> Sink {
-        let (bytes, pieces) = &self.expected;
-        let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
-        if self.settings.keep_empty { sink.keeping_empty() } else { sink }
-    }
-
-    fn finish(&self, program: &Program, sink: Sink, annex: Option<Annex>) -> Output {
-        let (text, pieces) = sink.finish();
-        // A little room more: the next scope is rarely exactly as long.
-        self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
-        self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-        let units = match annex {
-            Some(annex) => annex.finish(program.units.clone(), Arc::default()),
-            None => program.units.clone().into(),
-        };
-        Output { text, pieces, units }
-    }
-
-    /// Compiles templates whose names a render computed, beside those that are known.
-    fn add(&self, wanted: Vec<Arc<Source>>) -> Result<()> {
-        // Held while compiling: two renders that want different templates must not undo each other's work.
-        let mut larger = self.larger.write().unwrap_or_else(PoisonError::into_inner);
-        let known = larger.as_ref().unwrap_or(&self.program);
-        let mut sources: Vec<Arc<Source>> =
-            known.own_units().iter().map(|unit| unit.source().clone()).collect();
-        let before = sources.len();
-        // The main template comes first in the list of units and stays there.
-        sources.extend(wanted.into_iter().filter(|source| !known.index.contains_key(source.name())));
-        if sources.len() == before {
-            return Ok(());
-        }
-        if sources.len() > self.program.own + MOST_COMPUTED {
+        guests.ask_for_every_name();
+        let unit = program::unit(&source, &names);
+        let template = Arc::new(template);
+        let mut computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
+        if computed.len() >= MOST_COMPUTED {
             let message = format!("the template computes the names of more than {MOST_COMPUTED} includes");
             let diagnostic = Diagnostic::new(Code::TooDeep, message)
                 .file(self.main.name())
                 .hint("pass the texts as a list and loop over it, or write the names");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
-        *larger = Some(Arc::new(Program::build(&sources, &self.loader, &self.settings, &self.syntax)?));
-        self.is_larger.store(true, Ordering::Release);
-        Ok(())
+        let known = Computed { template: template.clone(), unit, guests, links };
+        computed.insert(source.name().to_owned(), Arc::new(known));
+        Ok(Some(template))
+    }
+
+    /// The unit of a template that took part in a render.
+    fn unit(&self, name: &str) -> Option<Unit> {
+        if let Some(unit) = self.program.index.get(name).and_then(|unit| self.program.units.get(*unit)) {
+            return Some(unit.clone());
+        }
+        self.computed(name).map(|known| known.unit.clone())
+    }
+
+    /// A template whose name a render computed, by the name of its source.
+    fn computed(&self, name: &str) -> Option<Arc<Computed>> {
+        self.computed.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 }
 
 /// Reads a template that stands alone, without what it names.
 pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
-    let syntax = settings.syntax()?;
-    program::refuse_long_chains(source, &syntax)?;
-    Names::of(source.text(), source.name(), &syntax)
-        .map(|_| ())
-        .map_err(|error| errors::syntax(source, &error, None))
+    program::read(&settings.environment(), source).map(|_| ())
 }

@@ -37,11 +37,6 @@ impl Lent {
         Lent { names: BTreeMap::new(), others: Bound::Perhaps }
     }
 
-    /// The names that have been set, or may have been.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
-        self.names.keys()
-    }
-
     /// Whether a name has been set.
     pub fn of(&self, name: &str) -> Bound {
         self.names.get(name).copied().unwrap_or(self.others)

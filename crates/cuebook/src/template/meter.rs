@@ -1,20 +1,11 @@
-//! Counts the work of a render: items touched and bytes read or written against the fuel, seconds against the deadline.
+//! The fuel and the time of a render that consists of many templates.
 //!
-//! The engine counts its own instructions, and one instruction may call a filter that walks a list of a million items. Everything
-//! that walks a list or a text therefore reports it here. The counts belong to a thread, because comparisons and writers are
-//! reached from places that know no render. Outside of a render nothing is counted.
+//! Each engine counts its own steps. What is left of them, and the deadline, belong to a thread: a template may include another one,
+//! which another engine renders. Outside of a render nothing is counted.
 
 use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
-
-use minijinja::{Error, ErrorKind};
-
-/// One step of fuel pays for one item, or for this many bytes.
-const BYTES_PER_STEP: u64 = 256;
-
-/// The clock is read after this much work. It is about a millisecond.
-const LOOK_EVERY: u64 = 4_096 * BYTES_PER_STEP;
 
 /// The source of an error that says that a render has no time left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,10 +24,8 @@ impl std::error::Error for OutOfTime {}
 
 #[derive(Debug, Clone, Copy)]
 struct Count {
-    /// What the fuel still pays for, in bytes; `None` outside of a template.
+    /// The steps that the fuel still pays for; `None` outside of a template.
     left: Option<u64>,
-    /// Work until the clock is read.
-    until_look: u64,
     /// When the clock was first read.
     started: Option<Duration>,
     /// Seconds of the whole render; `None` outside of one.
@@ -45,7 +34,7 @@ struct Count {
     begun: bool,
 }
 
-const IDLE: Count = Count { left: None, until_look: LOOK_EVERY, started: None, seconds: None, begun: false };
+const IDLE: Count = Count { left: None, started: None, seconds: None, begun: false };
 
 thread_local! {
     static COUNT: Cell<Count> = const { Cell::new(IDLE) };
@@ -76,9 +65,27 @@ pub(crate) fn template<T>(fuel: u64, run: impl FnOnce() -> T) -> T {
     if before.left.is_some() {
         return run();
     }
-    COUNT.set(Count { left: Some(fuel.saturating_mul(BYTES_PER_STEP)), ..before });
+    COUNT.set(Count { left: Some(fuel), ..before });
     let _restore = Restore(|now| Count { left: None, ..now });
     run()
+}
+
+/// The steps that the fuel of the template that is running still pays for; `None` outside of one.
+pub(crate) fn steps_left() -> Option<u64> {
+    COUNT.get().left
+}
+
+/// Says how many steps are left, where an engine counts them itself.
+pub(crate) fn set_steps_left(steps: u64) {
+    let count = COUNT.get();
+    if count.left.is_some() {
+        COUNT.set(Count { left: Some(steps), ..count });
+    }
+}
+
+/// Reads the clock, for an engine that counts its steps itself.
+pub(crate) fn look_now() -> Result<(), OutOfTime> {
+    look(COUNT.get())
 }
 
 /// Asks for time before a template begins. The first one of a render has it.
@@ -89,39 +96,6 @@ pub(crate) fn has_time() -> Result<(), OutOfTime> {
         return Ok(());
     }
     look(count)
-}
-
-/// Pays for items that are touched.
-#[inline]
-pub(crate) fn items(count: usize) -> Result<(), Error> {
-    bytes((count as u64).saturating_mul(BYTES_PER_STEP))
-}
-
-/// Pays for bytes that are copied or compared.
-#[inline]
-pub(crate) fn text(bytes_of_text: usize) -> Result<(), Error> {
-    bytes(bytes_of_text as u64)
-}
-
-/// Pays for a text that is read character by character, which takes several times as long.
-#[inline]
-pub(crate) fn characters(bytes_of_text: usize) -> Result<(), Error> {
-    bytes((bytes_of_text as u64).saturating_mul(4))
-}
-
-fn bytes(work: u64) -> Result<(), Error> {
-    let mut count = COUNT.get();
-    let Some(left) = count.left else { return Ok(()) };
-    let Some(left) = left.checked_sub(work) else { return Err(Error::from(ErrorKind::OutOfFuel)) };
-    count.left = Some(left);
-    match count.until_look.checked_sub(work) {
-        Some(until_look) => {
-            COUNT.set(Count { until_look, ..count });
-            Ok(())
-        }
-        None => look(Count { until_look: LOOK_EVERY, ..count })
-            .map_err(|late| Error::new(ErrorKind::InvalidOperation, late.to_string()).with_source(late)),
-    }
 }
 
 /// Reads the clock, and refuses to go on behind the deadline.
@@ -172,37 +146,27 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn fuel_pays_for_items_and_bytes() {
-        template(10, || {
-            items(9).unwrap();
-            text(256).unwrap();
-            assert_eq!(items(1).unwrap_err().kind(), ErrorKind::OutOfFuel);
-        });
-        items(1_000_000).unwrap();
-    }
-
-    #[test]
     fn a_nested_template_shares_the_fuel() {
         template(10, || {
-            template(10, || items(8)).unwrap();
-            assert!(items(8).is_err());
+            template(10, || set_steps_left(2));
+            assert_eq!(steps_left(), Some(2));
         });
+        assert_eq!(steps_left(), None);
     }
 
     #[test]
     fn the_next_template_of_a_render_has_its_own_fuel() {
         render(5, || {
-            template(10, || items(8)).unwrap();
-            template(10, || items(8)).unwrap();
+            template(10, || set_steps_left(2));
+            template(10, || assert_eq!(steps_left(), Some(10)));
         });
     }
 
     #[test]
     fn work_behind_the_deadline_is_refused() {
-        let late = with_clock(4, || {
-            render(5, || template(1 << 40, || (0..10).map(|_| items(5_000)).collect::<Result<Vec<()>, _>>()))
-        });
-        assert_eq!(late.unwrap_err().detail(), Some("the render took longer than 5 seconds"));
+        let late =
+            with_clock(4, || render(5, || (0..10).map(|_| look_now()).collect::<Result<Vec<()>, _>>()));
+        assert_eq!(late.unwrap_err().to_string(), "the render took longer than 5 seconds");
     }
 
     #[test]

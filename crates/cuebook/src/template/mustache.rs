@@ -160,7 +160,7 @@ impl Template {
         if self.program().guests.is_empty() {
             return self.render_with(&values, None, limit);
         }
-        guests::during(scope, limit, || self.render_with(&values, Some(scope), limit))
+        guests::during(|| self.render_with(&values, Some(scope), limit))
     }
 
     fn render_with(&self, scope: &Value, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use cuebook_template::{Origin, Origins};
+
 use crate::source::{OffsetMap, Place, Source};
 
 /// One template of a render: the prompt's own, a parent, or an included one.
@@ -14,6 +16,8 @@ pub struct Unit {
     /// The marks of the emissions in the text that the engine runs, ascending.
     marks: Vec<u32>,
     emissions: Vec<Emission>,
+    /// What a render knows of its values, instead of what is known beforehand.
+    late: Option<Arc<Late>>,
     /// The section that it is the text of.
     label: Option<Arc<str>>,
 }
@@ -142,7 +146,7 @@ impl Emission {
 impl Unit {
     /// A unit whose engine runs a derived text; `marks` and `emissions` go in pairs.
     pub fn new(source: Arc<Source>, map: OffsetMap, marks: Vec<u32>, emissions: Vec<Emission>) -> Unit {
-        Unit { source, map, marks, emissions, label: None }
+        Unit { source, map, marks, emissions, late: None, label: None }
     }
 
     /// The same unit as the text of a section.
@@ -157,6 +161,7 @@ impl Unit {
             emission.paths = wider(&emission.paths);
             emission.as_is = false;
         }
+        self.late = self.late.map(|late| Arc::new(late.with_paths(&wider)));
         self
     }
 
@@ -175,13 +180,66 @@ impl Unit {
         self.map.range(range)
     }
 
+    /// The same unit with what a render knows of its values.
+    pub(crate) fn with_late(mut self, late: Arc<Late>) -> Unit {
+        self.late = Some(late);
+        self
+    }
+
     /// The emission with this mark.
     pub fn emission(&self, mark: u32) -> Option<&Emission> {
+        if let Some(late) = &self.late {
+            return late.emissions().get(mark as usize);
+        }
         self.emissions.get(self.marks.binary_search(&mark).ok()?)
     }
 
     /// A place in the source, from a range in the text that the engine runs.
     pub fn place(&self, range: Range<usize>) -> Place {
         self.source.place(self.source_range(range))
+    }
+}
+
+/// The values that one render printed, by the numbers of their marks. What they came from is written out when it is first asked for.
+#[derive(Debug)]
+pub(crate) struct Late {
+    /// The unit, the offset of the tag, and the origin of each.
+    records: Vec<(u32, u32, Origin)>,
+    origins: Origins,
+    units: Vec<Unit>,
+    made: OnceLock<Vec<Emission>>,
+}
+
+impl Late {
+    pub(crate) fn new(records: Vec<(u32, u32, Origin)>, origins: Origins, units: Vec<Unit>) -> Late {
+        Late { records, origins, units, made: OnceLock::new() }
+    }
+
+    fn emissions(&self) -> &[Emission] {
+        self.made.get_or_init(|| self.records.iter().map(|record| self.emission(*record)).collect())
+    }
+
+    fn emission(&self, (unit, tag, origin): (u32, u32, Origin)) -> Emission {
+        let paths = self.origins.paths(origin).iter().map(ToString::to_string).collect();
+        let known = self.units.get(unit as usize).and_then(|unit| {
+            let after = unit.marks.partition_point(|mark| *mark <= tag);
+            unit.emissions.get(after.checked_sub(1)?).filter(|known| known.range.contains(&(tag as usize)))
+        });
+        match known {
+            Some(known) => Emission {
+                range: known.range.clone(),
+                paths,
+                accessor: known.accessor.clone(),
+                ..Emission::default()
+            },
+            None => Emission { range: tag as usize..tag as usize, paths, ..Emission::default() },
+        }
+    }
+
+    /// The same values, in which other paths can show.
+    fn with_paths(&self, wider: impl Fn(&[String]) -> Vec<String>) -> Late {
+        let wide = |known: &Emission| Emission { paths: wider(&known.paths), ..known.clone() };
+        let made = OnceLock::from(self.emissions().iter().map(wide).collect::<Vec<_>>());
+        Late { records: Vec::new(), origins: Origins::default(), units: Vec::new(), made }
     }
 }

@@ -92,7 +92,7 @@ impl RichInputs {
 
     /// Whether a value is what templates find instead of a rich input.
     pub(crate) fn is_shown(&self, value: &Value) -> bool {
-        self.0.iter().any(|(_, shown)| shown == value)
+        self.0.iter().any(|(input, shown)| shown == value || value.as_str() == Some(&input.nonce))
     }
 
     /// The inputs, in the order of their declaration.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use cuebook_template::Given;
 use foldhash::fast::RandomState;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value as Json};
 use super::changes::{Changes, Values};
 use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
-use super::values::{convert, to_json};
+use super::values::{Held, convert, to_json};
 use super::{Clock, Context, Layer, Supplier, SystemClock, Variables};
 use crate::prompt::{Need, Prompt};
 
@@ -28,7 +29,7 @@ pub(crate) const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler",
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
 pub struct Declared {
-    defaults: HashMap<String, (Layer, Value), RandomState>,
+    defaults: HashMap<String, (Layer, Held), RandomState>,
     /// Variables that several included prompts declare, each in its own way: a default of one of them is none of the others.
     contested: Vec<String>,
     /// Variables that the system supplies under their own name.
@@ -46,10 +47,10 @@ pub struct Declared {
 
 impl Declared {
     pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables, clock: Arc<dyn Clock>) -> Declared {
-        let mut defaults: HashMap<String, (Layer, Value), RandomState> = library_defaults
+        let mut defaults: HashMap<String, (Layer, Held), RandomState> = library_defaults
             .names()
             .filter_map(|name| {
-                Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone())))
+                Some((name.to_owned(), (Layer::Defaults, library_defaults.held(name)?.clone())))
             })
             .collect();
         for variable in &prompt.variables {
@@ -58,7 +59,7 @@ impl Declared {
                 Need::Optional | Need::Required => Layer::Optional,
             };
             if let Some(default) = &variable.default {
-                defaults.insert(variable.name.clone(), (layer, convert(default)));
+                defaults.insert(variable.name.clone(), (layer, default.clone().into()));
             }
         }
         let from_system =
@@ -82,7 +83,7 @@ impl Declared {
     /// Gives namespaces that nothing provides an empty value, so that a template can ask about them.
     pub(crate) fn add_namespaces<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         for name in names {
-            let nothing = || (Layer::Defaults, convert(&Json::Object(Map::new())));
+            let nothing = || (Layer::Defaults, Json::Object(Map::new()).into());
             self.defaults.entry(name.clone()).or_insert_with(nothing);
         }
     }
@@ -117,7 +118,7 @@ pub struct Provided {
 /// What hooks did to the values before the template.
 #[derive(Debug, Clone, Default)]
 struct Hooked {
-    changed: HashMap<String, (Value, Supplier)>,
+    changed: HashMap<String, (Held, Supplier)>,
     removed: HashSet<String>,
 }
 
@@ -182,7 +183,7 @@ impl Scope {
         let mut hooked = self.hooked.clone().unwrap_or_default();
         for (name, value) in &changes.set {
             hooked.removed.remove(name);
-            hooked.changed.insert(name.clone(), (convert(value), by.clone()));
+            hooked.changed.insert(name.clone(), (value.clone().into(), by.clone()));
         }
         for name in changes.removed.iter().filter(|name| *name != SYSTEM) {
             hooked.changed.remove(name);
@@ -322,6 +323,50 @@ impl Scope {
         self.find(name).map(|(_, value)| value)
     }
 
+    /// What a template of Jinja2 sees under a name.
+    pub(crate) fn given_to_template(&self, name: &str) -> Option<Given<'_>> {
+        if let Some(value) = self.lent(name) {
+            return Some(if value.is_undefined() { Given::Undefined } else { Given::Owned(to_json(value)) });
+        }
+        if let Some(input) = self.rich_inputs().find(|input| input.name == name) {
+            return Some(match input.value {
+                Some(_) => Given::Owned(Json::from(input.nonce.as_str())),
+                None => Given::Placeholder(&input.nonce),
+            });
+        }
+        let nothing = || self.declared.shadowed.contains(&name).then_some(Given::Undefined);
+        self.held(name).or_else(nothing)
+    }
+
+    /// The value of a name, in the order of [`Scope::find`].
+    fn held(&self, name: &str) -> Option<Given<'_>> {
+        if let Some(hooked) = &self.hooked {
+            if let Some((value, _)) = hooked.changed.get(name) {
+                return Some(Given::Borrowed(value.json()));
+            }
+            if hooked.removed.contains(name) {
+                return None;
+            }
+        }
+        let held = self.caller.held(name).or_else(|| self.context.agent.variables.held(name));
+        let held = held.or_else(|| self.provided.as_ref()?.values.held(name));
+        if let Some(held) = held {
+            return Some(Given::Borrowed(held.json()));
+        }
+        if name == SYSTEM && !self.declared.declares_system {
+            return Some(Given::Owned(self.system().to_json()));
+        }
+        if name == SESSION && self.declared.has_session {
+            return Some(Given::Owned(Json::Object(self.context.session_values())));
+        }
+        if self.declared.from_system.iter().any(|declared| declared == name)
+            && let Some(value) = self.system().get(name)
+        {
+            return Some(Given::Owned(to_json(&value)));
+        }
+        self.declared.defaults.get(name).map(|(_, value)| Given::Borrowed(value.json()))
+    }
+
     /// The value of a name and the layer that supplies it. What somebody gave is not cloned; what the system says is made anew.
     pub(crate) fn find(&self, name: &str) -> Option<(Layer, Cow<'_, Value>)> {
         if let Some(value) = self.lent(name) {
@@ -330,7 +375,7 @@ impl Scope {
         }
         if let Some(hooked) = &self.hooked {
             if let Some((value, _)) = hooked.changed.get(name) {
-                return Some((Layer::Hook, Cow::Borrowed(value)));
+                return Some((Layer::Hook, Cow::Borrowed(value.value())));
             }
             if hooked.removed.contains(name) {
                 return None;
@@ -357,7 +402,7 @@ impl Scope {
         {
             return made(value);
         }
-        self.declared.defaults.get(name).map(|(layer, value)| (*layer, Cow::Borrowed(value)))
+        self.declared.defaults.get(name).map(|(layer, value)| (*layer, Cow::Borrowed(value.value())))
     }
 
     /// The layer that gives a variable the name of the system's own ones, and the value.
@@ -366,14 +411,14 @@ impl Scope {
             return None;
         }
         if let Some((value, _)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(SYSTEM)) {
-            return Some((Layer::Hook, value));
+            return Some((Layer::Hook, value.value()));
         }
         let provided = self.provided.as_ref().map(|provided| (Layer::Provider, &provided.values));
         [(Layer::Caller, &self.caller), (Layer::Agent, &self.context.agent.variables)]
             .into_iter()
             .chain(provided)
             .find_map(|(layer, variables)| Some((layer, variables.value(SYSTEM)?)))
-            .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value)))
+            .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value.value())))
     }
 
     /// The layer that supplies a variable.

@@ -1,6 +1,6 @@
 //! Values by name, as a caller or an agent gives them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -29,7 +29,30 @@ use crate::yaml;
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
 
-type Values = IndexMap<String, Value, RandomState>;
+type Values = IndexMap<String, Held, RandomState>;
+
+/// A value as it was given, and as engines other than Jinja2 hold it: made when one first asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Held {
+    json: Json,
+    value: OnceLock<Value>,
+}
+
+impl Held {
+    pub(crate) fn json(&self) -> &Json {
+        &self.json
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        self.value.get_or_init(|| convert(&self.json))
+    }
+}
+
+impl From<Json> for Held {
+    fn from(json: Json) -> Held {
+        Held { json, value: OnceLock::new() }
+    }
+}
 
 /// Whether a text is YAML.
 fn is_yaml(source: &Source) -> bool {
@@ -53,7 +76,8 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        let values: Values = object.iter().map(|(name, value)| (name.clone(), convert(value))).collect();
+        let values: Values =
+            object.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
@@ -102,7 +126,7 @@ impl Variables {
 
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), convert(&value.into()));
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), value.into().into());
         self
     }
 
@@ -122,18 +146,22 @@ impl Variables {
     /// The same values without those that are null and of which `drops` says so.
     pub(crate) fn without_nulls(mut self, drops: impl Fn(&str) -> bool) -> Variables {
         let Some(values) = &mut self.0 else { return self };
-        if values.iter().any(|(name, value)| value.is_none() && drops(name)) {
-            Arc::make_mut(values).retain(|name, value| !value.is_none() || !drops(name));
+        if values.iter().any(|(name, value)| value.json.is_null() && drops(name)) {
+            Arc::make_mut(values).retain(|name, value| !value.json.is_null() || !drops(name));
         }
         self
     }
 
     /// A value as JSON.
     pub fn get(&self, name: &str) -> Option<Json> {
-        self.value(name).map(to_json)
+        self.held(name).map(|held| held.json.clone())
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        self.held(name).map(Held::value)
+    }
+
+    pub(crate) fn held(&self, name: &str) -> Option<&Held> {
         let values = self.0.as_deref()?;
         match values.len() <= FEW {
             true => values.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
@@ -169,16 +197,10 @@ impl From<Map<String, Json>> for Variables {
     }
 }
 
-impl FromIterator<(String, Value)> for Variables {
-    fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
-        let values: Values = values.into_iter().collect();
-        Variables((!values.is_empty()).then(|| Arc::new(values)))
-    }
-}
-
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        values.into_iter().map(|(name, value)| (name, convert(&value))).collect()
+        let values: Values = values.into_iter().map(|(name, value)| (name, value.into())).collect();
+        Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 }
 

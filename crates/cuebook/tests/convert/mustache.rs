@@ -56,7 +56,7 @@ fn lists_become_loops_and_the_rest_conditions() {
     becomes("{{^tags}}None.{{/tags}} x", "{% if not tags %}None.{% endif %} x");
     becomes(
         "{{#users}}{{first}}{{#admin}} (admin of {{name}}){{/admin}}{{#items}} {{.}}{{/items}};{{/users}} x",
-        "{% for item in users %}{{ item.first }}{% if item.admin %} (admin of {{ name }}){% endif %}{% for item_2 in item[\"items\"] or [] %} {{ item_2 }}{% endfor %};{% endfor %} x",
+        "{% for item in users %}{{ item.first }}{% if item.admin %} (admin of {{ name }}){% endif %}{% for item_2 in item.get(\"items\") or [] %} {{ item_2 }}{% endfor %};{% endfor %} x",
     );
     becomes(
         "Ask {{#owner}}{{mail}}{{/owner}}, {{owner.mail}}.",

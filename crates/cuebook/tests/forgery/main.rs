@@ -21,7 +21,7 @@ fn the_prompts_have_the_messages_that_their_authors_wrote() {
         ("loops", 2),
         ("joined", 2),
         ("attributes", 3),
-        ("captures", 1),
+        ("captures", 3),
         ("rich", 4),
         ("hooked", 4),
         ("before", 3),

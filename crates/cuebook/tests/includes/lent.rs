@@ -161,11 +161,11 @@ fn a_missing_variable_is_told_at_the_places_where_it_can_be_missing() {
     );
     let looped = format!("{{% for who in names %}}\n{note}\n{{% else %}}\n{note}\n{{% endfor %}}");
     assert_eq!(lines(&looped, json!({"names": []})), here(4));
-    // The engine does not say at which place a guest was asked for; those where the name was set are not meant.
+    // Where it may have been set, the render says at which place it was missing.
     let perhaps = format!(
         "{{% with who = 'Bo' %}}\n{note}\n{{% endwith %}}{{% if bold %}}{{% set who = 'Cy' %}}{{% endif %}}\n{note}\n{note}"
     );
-    assert_eq!(lines(&perhaps, json!({})), [(4, "included here".to_owned()), (5, "or here".to_owned())]);
+    assert_eq!(lines(&perhaps, json!({})), here(4));
 }
 
 #[test]
@@ -316,10 +316,10 @@ fn what_is_set_is_inert_and_traced_to_the_variables_that_it_was_made_of() {
     assert_eq!(rendered.text(), format!("Dear Mx {evil}, be dry.# Task\n\nHelp L."));
     assert_covered(&rendered);
     let caller = |path: &str| (path.to_owned(), Some(Layer::Caller));
-    // The answer covers everything that the text sets under that name, and not what the caller gave under it.
-    assert_eq!(shown(&rendered, "Mx"), [caller("list[0].x"), caller("name")]);
+    // What has been set where the prompt is included, and not what the caller gave under that name.
+    assert_eq!(shown(&rendered, "Mx"), [caller("name")]);
     assert_eq!(shown(&rendered, "dry"), []);
-    assert_eq!(shown(&rendered, "L."), [caller("list[0].x"), caller("name")]);
+    assert_eq!(shown(&rendered, "L."), [caller("list[0].x")]);
 }
 
 #[test]

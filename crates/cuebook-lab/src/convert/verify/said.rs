@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::prepared::Prepared;
 use crate::prompt::Dialect;
 use crate::render::Rendered;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::{Emission, Units};
 use crate::variables::{Context, Variables};

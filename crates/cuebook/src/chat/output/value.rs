@@ -4,10 +4,9 @@
 //! so replies have a value of their own until each part of them has its shape.
 
 use indexmap::IndexMap;
-use minijinja::Value as Printed;
 use serde_json::{Map, Number, Value as Json};
 
-use crate::template::jinja::compat;
+use crate::template::python::{float_repr, text_repr};
 
 /// A part of a reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,8 +121,8 @@ impl Value {
             Value::Bool(true) => out.push_str("True"),
             Value::Bool(false) => out.push_str("False"),
             Value::Int(number) => out.push_str(&number.to_string()),
-            Value::Float(number) => out.push_str(&leaf(Printed::from(*number))),
-            Value::Text(text) => out.push_str(&leaf(Printed::from(text.as_str()))),
+            Value::Float(number) => out.push_str(&float_repr(*number)),
+            Value::Text(text) => out.push_str(&text_repr(text)),
             Value::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -136,7 +135,7 @@ impl Value {
                 out.push('{');
                 for (index, (key, item)) in map.iter().enumerate() {
                     out.push_str(if index == 0 { "" } else { ", " });
-                    out.push_str(&leaf(Printed::from(key.as_str())));
+                    out.push_str(&text_repr(key));
                     out.push_str(": ");
                     item.write_repr(out);
                 }
@@ -197,17 +196,6 @@ impl Value {
             }
             other => out.push_str(&other.to_json().to_string()),
         }
-    }
-}
-
-/// What Python's `repr()` makes of a number or a text: what it writes between the brackets of a list of one.
-fn leaf(value: Printed) -> String {
-    let list = Printed::from(vec![value]);
-    match compat::to_str(&list, compat::ValueLimits { string_bytes: usize::MAX, ..Default::default() }) {
-        Ok(text) => {
-            text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(&text).to_owned()
-        }
-        Err(_) => "…".to_owned(),
     }
 }
 

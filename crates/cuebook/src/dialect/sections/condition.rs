@@ -50,6 +50,7 @@ impl Condition {
         let mut names = template.program().names().first().cloned().unwrap_or_default();
         names.emissions.clear();
         names.accessors.clear();
+        names.forget_tags();
         for read in &mut names.reads {
             read.range = place.range();
         }

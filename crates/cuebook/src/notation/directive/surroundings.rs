@@ -8,7 +8,7 @@ use super::{Composed, Directive};
 use crate::notation::knowledge::Knowledge;
 use crate::source::OffsetMap;
 use crate::template::annex::Annex;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::Unit;
 use crate::variables::HookTexts;

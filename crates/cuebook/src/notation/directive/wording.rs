@@ -19,7 +19,7 @@ use crate::source::OffsetMap;
 use crate::template::annex::Annex;
 use crate::template::engine::Output;
 use crate::template::input::Values;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::{Emission, Frame, Unit};
 

@@ -5,7 +5,7 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::source::{Place, Source};
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// A text that an author wrote as an attribute, or between tags. It reads as the text that XML makes of it: `&lt;` is `<`.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ use crate::error::{Diagnostic, Error, Result};
 use crate::source::{OffsetMap, Source};
 use crate::template::dollar;
 use crate::template::engine::Job;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::unit::Unit;
 
 /// How many levels of sections there may be.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::tool::SectionTool;
 use crate::overrides::{TaskExample, ToolExample};
 use crate::prompt::{Record, Shape};
-use crate::template::jinja::compat::float_repr;
+use crate::template::python::float_repr;
 
 /// A value as its shape shows it: the fields of a record in their order, under the keys that a model knows, and with their
 /// defaults where they are not given.

@@ -2,11 +2,11 @@
 //!
 //! A field is what its JSON is. Whatever is no plain struct at its top, as one with flattened fields, is left to others.
 
-use minijinja::Value;
 use serde::ser::{Error, Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Error as Failure;
+use serde_json::Value;
 
-use crate::variables::{Variables, convert};
+use crate::variables::Variables;
 
 /// The fields of a struct; the error is that of a field, or of something that is no struct.
 pub(super) fn fields(value: &impl Serialize) -> Result<Variables, Failure> {
@@ -26,7 +26,7 @@ impl SerializeStruct for Fields {
         key: &'static str,
         value: &T,
     ) -> Result<(), Failure> {
-        self.0.push((key.to_owned(), convert(&serde_json::to_value(value)?)));
+        self.0.push((key.to_owned(), serde_json::to_value(value)?));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::overrides::TaskExample;
 use crate::prompt::Visibility;
 use crate::source::{Place, Source};
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// One part of a prompt, with the parts below it.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use crate::overrides::hash;
 use crate::overrides::{ToolExample, ToolOverride};
 use crate::prompt::{Extras, Record};
 use crate::source::Place;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// What runs a tool: arguments in, an answer out.
 pub type Handler = Arc<dyn Fn(&Json) -> Result<Json> + Send + Sync>;

@@ -1,7 +1,7 @@
 //! Takes the margin and the white space around it away from a body, and keeps account of what went.
 
 use crate::source::OffsetMap;
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 
 /// A body without its margin and without white space around it, and where its bytes lie in what the author wrote.
 ///

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use minijinja::machinery::ast::{CallArg, Expr, Stmt};
-use minijinja::machinery::{Span, parse};
+use cuebook_template::ast::{Expr, ExprKind, Statement, StatementKind};
 
 use super::{Settings, fence};
 use crate::template::bits::{Absent, Beyond, Bit};
@@ -37,14 +36,12 @@ pub struct Bits {
 /// Takes a template apart. A template that cannot be read is beyond words, too; reading it says why.
 pub fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
     let unreadable = || Beyond { range: 0..0, what: "unreadable code".to_owned() };
-    let syntax = settings.syntax().map_err(|_| unreadable())?;
-    if let Some(range) = fence::opening(text, &syntax).into_iter().next() {
-        return Err(Beyond { range, what: "a `{% fence %}` block".to_owned() });
+    let (template, errors) = settings.environment().read("", text);
+    if !errors.iter().all(|error| error.kind() == cuebook_template::ErrorKind::Unknown) {
+        return Err(unreadable());
     }
-    let tree = parse(text, "", syntax).map_err(|_| unreadable())?;
-    let Stmt::Template(template) = &tree else { return Err(unreadable()) };
-    let reader = Reader { text };
-    let bits = template.children.iter().map(|statement| reader.statement(statement));
+    let reader = Reader { text: template.text() };
+    let bits = template.tree().body.statements.iter().map(|statement| reader.statement(statement));
     let bits: Vec<Bit> = bits.filter_map(Result::transpose).collect::<Result<_, _>>()?;
     let comments = comments(text, &bits);
     Ok(Bits { bits, comments })
@@ -65,22 +62,32 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    fn statement(&self, statement: &Stmt<'_>) -> Result<Option<Bit>, Beyond> {
-        match statement {
-            Stmt::EmitRaw(raw) => Ok(self.literal(raw.raw)),
-            Stmt::EmitExpr(emit) => self.value(&emit.expr, self.tag(emit.span(), "{{", "}}")).map(Some),
-            Stmt::IfCond(condition) => {
-                let range = self.tag(condition.span(), "{%", "%}");
-                let given = match &condition.expr {
-                    Expr::Test(test) if test.name == "defined" && test.args.is_empty() => name(&test.expr),
+    fn statement(&self, statement: &Statement) -> Result<Option<Bit>, Beyond> {
+        let start = statement.range.start as usize;
+        match &statement.kind {
+            StatementKind::Data => {
+                let range = start..statement.range.end as usize;
+                let text = self.data(statement).to_owned();
+                Ok((!text.is_empty()).then_some(Bit::Text { text, range }))
+            }
+            StatementKind::Emit(value) if self.text[start..].starts_with("{{") => {
+                self.value(value, start..statement.range.end as usize).map(Some)
+            }
+            StatementKind::If(branches, otherwise) => {
+                let [(test, body)] = branches.as_slice() else {
+                    return Err(Beyond { range: self.tag(start), what: "a condition".to_owned() });
+                };
+                let range = self.tag(start);
+                let given = match &test.kind {
+                    ExprKind::Test(value, named) if named.name == "defined" => name(value),
                     _ => None,
                 };
-                let shown = match condition.true_body.as_slice() {
-                    [Stmt::EmitExpr(emit)] => name(&emit.expr),
+                let shown = match body.as_slice() {
+                    [Statement { kind: StatementKind::Emit(value), .. }] => name(value),
                     _ => None,
                 };
-                let otherwise = match condition.false_body.as_slice() {
-                    [Stmt::EmitRaw(raw)] => Some(raw.raw),
+                let otherwise = match otherwise.as_slice() {
+                    [only] if only.kind == StatementKind::Data => Some(self.data(only)),
                     _ => None,
                 };
                 match (given, shown, otherwise) {
@@ -94,80 +101,75 @@ impl Reader<'_> {
                 }
             }
             other => {
-                let (span, what) = match other {
-                    Stmt::ForLoop(it) => (it.span(), "a loop"),
-                    Stmt::Set(it) => (it.span(), "`{% set %}`"),
-                    Stmt::SetBlock(it) => (it.span(), "`{% set %}`"),
-                    Stmt::Include(it) => (it.span(), "an `{% include %}`"),
-                    Stmt::Extends(it) => (it.span(), "`{% extends %}`"),
-                    Stmt::Import(it) => (it.span(), "an `{% import %}`"),
-                    Stmt::FromImport(it) => (it.span(), "an `{% import %}`"),
-                    Stmt::Macro(it) => (it.span(), "a macro"),
-                    Stmt::Block(it) => (it.span(), "a block"),
-                    Stmt::FilterBlock(it) => (it.span(), "a `{% filter %}` block"),
-                    Stmt::WithBlock(it) => (it.span(), "`{% with %}`"),
-                    Stmt::CallBlock(it) => (it.span(), "a `{% call %}` block"),
-                    _ => return Err(Beyond { range: 0..0, what: "a statement".to_owned() }),
+                let what = match other {
+                    StatementKind::For(_) => "a loop",
+                    StatementKind::Set(..) | StatementKind::SetBlock(_) => "`{% set %}`",
+                    StatementKind::Include(_) => "an `{% include %}`",
+                    StatementKind::Extends(_) => "`{% extends %}`",
+                    StatementKind::Import(_) => "an `{% import %}`",
+                    StatementKind::Macro(..) => "a macro",
+                    StatementKind::Block(_) => "a block",
+                    StatementKind::FilterBlock(node) if is_fence(&node.0) => "a `{% fence %}` block",
+                    StatementKind::FilterBlock(_) => "a `{% filter %}` block",
+                    StatementKind::With(_) => "`{% with %}`",
+                    StatementKind::CallBlock(..) => "a `{% call %}` block",
+                    _ => "a statement",
                 };
-                Err(Beyond { range: self.tag(span, "{%", "%}"), what: what.to_owned() })
+                Err(Beyond { range: self.tag(start), what: what.to_owned() })
             }
         }
     }
 
-    fn literal(&self, raw: &str) -> Option<Bit> {
-        if raw.is_empty() {
-            return None;
-        }
-        let start = (raw.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
-        let range = match start <= self.text.len() {
-            true => start..start + raw.len(),
-            false => 0..0,
-        };
-        Some(Bit::Text { text: raw.to_owned(), range })
+    fn data(&self, statement: &Statement) -> &str {
+        statement.range.of(self.text)
     }
 
-    fn value(&self, expression: &Expr<'_>, range: Range<usize>) -> Result<Bit, Beyond> {
+    fn value(&self, expression: &Expr, range: Range<usize>) -> Result<Bit, Beyond> {
         let beyond = |what: &str| Err(Beyond { range: range.clone(), what: what.to_owned() });
-        match expression {
-            Expr::Var(variable) if OWN.contains(&variable.id) => beyond("a name of the engine"),
-            Expr::Var(variable) => {
-                let name = variable.id.to_owned();
+        match &expression.kind {
+            ExprKind::Name(variable) if OWN.contains(&variable.name.as_str()) => {
+                beyond("a name of the engine")
+            }
+            ExprKind::Name(variable) => {
+                let name = variable.name.clone();
                 Ok(Bit::Value { name, absent: Absent::Nothing, escaped: false, range: range.clone() })
             }
-            Expr::Const(constant) => match constant.value.as_str() {
-                Some(text) => Ok(Bit::Text { text: text.to_owned(), range: range.clone() }),
-                None => beyond("a constant that is not text"),
-            },
-            Expr::Filter(filter) if matches!(filter.name, "default" | "d") => {
-                match (filter.expr.as_ref().and_then(name), filter.args.as_slice()) {
-                    (Some(name), [CallArg::Pos(Expr::Const(text))]) if text.value.as_str().is_some() => {
-                        let absent = Absent::Shows(text.value.as_str().unwrap_or_default().to_owned());
+            ExprKind::Text(text, _) => Ok(Bit::Text { text: text.clone(), range: range.clone() }),
+            ExprKind::None | ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) => {
+                beyond("a constant that is not text")
+            }
+            ExprKind::Filter(value, named) if matches!(named.name.as_str(), "default" | "d") => {
+                let given = &named.arguments;
+                match (value.as_deref().and_then(name), given.positional.as_slice()) {
+                    (Some(name), [Expr { kind: ExprKind::Text(text, _), .. }]) if given.named.is_empty() => {
+                        let absent = Absent::Shows(text.clone());
                         Ok(Bit::Value { name: name.to_owned(), absent, escaped: false, range: range.clone() })
                     }
                     _ => beyond("a filter"),
                 }
             }
-            Expr::Filter(_) => beyond("a filter"),
-            Expr::GetAttr(_) | Expr::GetItem(_) => beyond("a part of a value"),
-            Expr::Call(_) => beyond("a call"),
+            ExprKind::Filter(..) => beyond("a filter"),
+            ExprKind::Attribute(..) | ExprKind::Item(..) => beyond("a part of a value"),
+            ExprKind::Call(..) => beyond("a call"),
             _ => beyond("an expression"),
         }
     }
 
-    /// The tag that a span stands in.
-    fn tag(&self, span: Span, open: &str, close: &str) -> Range<usize> {
-        let at = span.start_offset as usize;
-        let before = self.text.get(..at + 2).or_else(|| self.text.get(..at)).unwrap_or_default();
-        let start = before.rfind(open).unwrap_or(at);
-        let end = self.text.get(start..).and_then(|rest| rest.find(close));
+    /// The tag that begins at an offset.
+    fn tag(&self, start: usize) -> Range<usize> {
+        let end = self.text.get(start..).and_then(|rest| rest.find("%}"));
         start..end.map_or(self.text.len(), |length| start + length + 2)
     }
 }
 
+fn is_fence(filter: &Expr) -> bool {
+    matches!(&filter.kind, ExprKind::Filter(None, named) if named.name == fence::NAME)
+}
+
 /// The name that an expression is, if it is one.
-fn name<'e>(expression: &Expr<'e>) -> Option<&'e str> {
-    match expression {
-        Expr::Var(variable) if !OWN.contains(&variable.id) => Some(variable.id),
+fn name(expression: &Expr) -> Option<&str> {
+    match &expression.kind {
+        ExprKind::Name(variable) if !OWN.contains(&variable.name.as_str()) => Some(&variable.name),
         _ => None,
     }
 }

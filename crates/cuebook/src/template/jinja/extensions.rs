@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::value::{Rest, Value};
-use minijinja::{Environment, Error, ErrorKind, State};
-use serde_json::Value as Json;
-
-use super::compat;
-use crate::variables::{convert, to_json};
+use cuebook_template::Environment;
+use serde_json::{Map, Value as Json};
 
 /// What a program adds: it gets the arguments and gives a value, or says what is wrong with them.
 type Function = Arc<dyn Fn(&[Json]) -> Result<Json, String> + Send + Sync>;
@@ -79,50 +75,29 @@ impl Extensions {
         self.0.keys().any(|(kind, known)| *kind == 2 && known == name)
     }
 
-    /// Whether a filter takes the place of one of Jinja2's.
-    pub(super) fn replaces_a_filter(&self) -> bool {
-        let mut filters = self.0.keys().filter(|(kind, _)| *kind == 0);
-        filters.any(|(_, name)| compat::filter_names().any(|known| known == name))
-    }
-
     /// Adds all of them to an environment.
-    pub(super) fn register(&self, environment: &mut Environment<'static>, limits: compat::ValueLimits) {
+    pub(super) fn register(&self, mut environment: Environment) -> Environment {
         for ((_, name), extension) in self.0.iter() {
-            let name = name.clone();
-            match extension.clone() {
-                Extension::Filter(function) => {
-                    environment.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<Value>| {
-                        call(state, limits, &function, &given)
-                    });
-                }
-                Extension::Test(function) => {
-                    environment.add_test(name, move |given: Rest<Value>| {
-                        answer(&function, &given).map(|answer| answer == Json::Bool(true))
-                    });
-                }
-                Extension::Function(function) => {
-                    environment.add_function(name, move |state: &mut State<'_, '_>, given: Rest<Value>| {
-                        call(state, limits, &function, &given)
-                    });
-                }
-                Extension::Value(value) => environment.add_global(name, convert(&value)),
-            }
+            environment = match extension.clone() {
+                Extension::Filter(function) => environment.filter(name, called(function)),
+                Extension::Test(function) => environment.test(name, called(function)),
+                Extension::Function(function) => environment.function(name, called(function)),
+                Extension::Value(value) => environment.global(name, value),
+            };
         }
+        environment
     }
 }
 
-fn answer(function: &Function, given: &[Value]) -> Result<Json, Error> {
-    let given: Vec<Json> = given.iter().map(to_json).collect();
-    function(&given).map_err(|why| Error::new(ErrorKind::InvalidOperation, why))
-}
-
-/// Calls a function, and counts what it made.
-fn call(
-    state: &mut State<'_, '_>,
-    limits: compat::ValueLimits,
-    function: &Function,
-    given: &[Value],
-) -> Result<Value, Error> {
-    let made = convert(&answer(function, given)?);
-    compat::charged(state, limits, made)
+/// A function that gets named arguments as one more argument, an object.
+fn called(
+    function: Function,
+) -> impl Fn(&[Json], &Map<String, Json>) -> Result<Json, String> + Send + Sync + 'static {
+    move |given, named| {
+        if named.is_empty() {
+            return function(given);
+        }
+        let given: Vec<Json> = given.iter().cloned().chain([Json::Object(named.clone())]).collect();
+        function(&given)
+    }
 }

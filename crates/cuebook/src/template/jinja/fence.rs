@@ -2,85 +2,34 @@
 //!
 //! The tag is the label, unless the text holds such a tag in any spelling: then the label gets the smallest free number,
 //! `<doc-2>`. Nothing is random, so the same values give the same bytes. The tags are the engine's text and the content stays the
-//! value's. The filter remembers each text that it made, and the [`writer`](super::writer) knows it by its address. A text that is
-//! captured or changed afterwards is an ordinary value.
-//!
-//! The block tag is the filter applied to a block. The engine's parser does not know it, so everything that parses reads
-//! [`readable`] text of the same length, in which a fence is a condition that always holds; [`edits`] turns it into the filter.
+//! value's.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::ops::Range;
-use std::sync::Arc;
 
-use minijinja::Value;
-use minijinja::machinery::{Token, Tokenizer};
-use minijinja::syntax::SyntaxConfig;
+use cuebook_template::{Environment, Framed};
 use unicode_normalization::UnicodeNormalization;
 
-use super::compat::Edit;
 use crate::error::is_hidden;
-use crate::template::sink::{Full, Sink};
-use crate::template::unit::FENCE;
 
 /// The name of the filter and of the block tag.
 pub(super) const NAME: &str = "fence";
-pub(super) const END: &str = "endfence";
 /// The label of a fence that names none.
 pub(super) const LABEL: &str = "text";
 
-/// A text with its tags, in parts: where each ends, and whether the engine wrote it.
-#[derive(Debug)]
-struct Fenced {
-    text: Arc<str>,
-    parts: Vec<(usize, bool)>,
-}
-
-thread_local! {
-    /// For each render that is running on this thread, the fenced texts that it made, by address. They live until it ends, so that
-    /// no other text can have the address of one.
-    static RUNNING: RefCell<Vec<HashMap<usize, Fenced>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Ends the entry of a render, also if it panics.
-struct Entry;
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        RUNNING.with_borrow_mut(Vec::pop);
-    }
-}
-
-/// Runs a render that may make fenced texts.
-pub(super) fn during<T>(render: impl FnOnce() -> T) -> T {
-    RUNNING.with_borrow_mut(|running| running.push(HashMap::new()));
-    let _entry = Entry;
-    render()
-}
-
-/// Writes a fenced text, if these bytes are one; `None` if they are not.
-pub(super) fn write(bytes: &[u8], sink: &mut Sink) -> Option<Result<(), Full>> {
-    RUNNING.with_borrow(|running| {
-        let fenced = running.last()?.get(&(bytes.as_ptr() as usize))?;
-        if fenced.text.len() != bytes.len() {
-            return None;
-        }
-        let mut at = 0;
-        let mut write = || {
-            for (end, is_frame) in &fenced.parts {
-                let part = &bytes[at..*end];
-                if *is_frame {
-                    sink.frame(FENCE, part)?
-                } else {
-                    sink.value(part)?
-                }
-                at = *end;
-            }
-            Ok(())
+/// Adds the filter and block tag to an environment.
+pub(super) fn register(environment: Environment) -> Environment {
+    environment.frame(NAME, |content, given, named| {
+        let label = match given {
+            [] => LABEL,
+            [label] => label,
+            _ => return Err("`fence` takes one label; name the attributes, as in `role=\"user\"`".to_owned()),
         };
-        Some(write())
+        if !is_label(label) {
+            let wanted = "must have letters, digits, `_`, `-` and `.`, as in `fence(\"doc\")`";
+            return Err(format!("the label of `fence` {wanted}"));
+        }
+        Ok(fenced(label, named, content))
     })
 }
 
@@ -92,28 +41,14 @@ pub(crate) fn is_label(label: &str) -> bool {
 }
 
 /// The content between tags that it cannot close. Attributes are escaped.
-pub(super) fn fenced(label: &str, attributes: &[(String, String)], content: &str) -> Value {
+fn fenced(label: &str, attributes: &[(String, String)], content: &str) -> Vec<Framed> {
     let Tags { open, bracket, close } = Tags::around(label, content);
-    let mut text = open;
-    let mut parts = vec![(text.len(), true)];
+    let mut parts = vec![Framed::Frame(open)];
     for (name, value) in attributes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, " {name}=\"{}\"", attribute(value));
+        parts.push(Framed::Argument(format!(" {name}=\"{}\"", attribute(value))));
     }
-    parts.push((text.len(), false));
-    text.push_str(bracket);
-    parts.push((text.len(), true));
-    text.push_str(content);
-    parts.push((text.len(), false));
-    text.push_str(&close);
-    parts.push((text.len(), true));
-    let text: Arc<str> = text.into();
-    RUNNING.with_borrow_mut(|running| {
-        if let Some(made) = running.last_mut() {
-            made.insert(text.as_ptr() as usize, Fenced { text: text.clone(), parts });
-        }
-    });
-    Value::from(text)
+    parts.extend([Framed::Frame(bracket.to_owned()), Framed::Value, Framed::Frame(close)]);
+    parts
 }
 
 /// The tags around a content, each with the newline that keeps it on a line of its own.
@@ -191,91 +126,20 @@ fn used(label: &str, content: &str) -> HashSet<u64> {
     used
 }
 
-/// A tag of a fence: its name, and the end of what follows inside the tag.
-struct Tag {
-    name: Range<usize>,
-    end: usize,
-    opens: bool,
-}
-
-fn tags(source: &str, syntax: &SyntaxConfig) -> Vec<Tag> {
-    if !source.contains(NAME) {
-        return Vec::new();
-    }
-    let mut tokenizer = Tokenizer::new(source, "", false, syntax.clone());
-    let mut tags: Vec<Tag> = Vec::new();
-    let (mut is_start, mut is_inside) = (false, false);
-    // A source that cannot be read has the tags up to there; reading it says what is wrong.
-    while let Ok(Some((token, span))) = tokenizer.next_token() {
-        let range = span.start_offset as usize..span.end_offset as usize;
-        match token {
-            Token::Ident(name @ (NAME | END)) if is_start => {
-                tags.push(Tag { end: range.end, name: range, opens: name == NAME });
-                is_inside = true;
-            }
-            Token::BlockEnd => is_inside = false,
-            _ if is_inside => tags.last_mut().into_iter().for_each(|tag| tag.end = range.end),
-            _ => {}
-        }
-        is_start = matches!(token, Token::BlockStart);
-    }
-    tags
-}
-
-/// The source with conditions in the place of fences, byte by byte as long.
-pub(super) fn readable<'s>(source: &'s str, syntax: &SyntaxConfig) -> Cow<'s, str> {
-    let tags = tags(source, syntax);
-    if tags.is_empty() {
-        return Cow::Borrowed(source);
-    }
-    let mut text = source.to_owned();
-    for tag in tags {
-        let condition = match tag {
-            Tag { opens: true, .. } if tag.end == tag.name.end => "if 1 ",
-            Tag { opens: true, .. } => "if   ",
-            Tag { opens: false, .. } => "endif   ",
-        };
-        text.replace_range(tag.name, condition);
-    }
-    Cow::Owned(text)
-}
-
-/// The edits that make filters of the fences of a source.
-pub(super) fn edits(source: &str, syntax: &SyntaxConfig) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    for tag in tags(source, syntax) {
-        let text = if tag.opens { "filter fence(" } else { "endfilter" };
-        edits.push(Edit { range: tag.name.clone(), text: text.to_owned() });
-        if tag.opens {
-            edits.push(Edit { range: tag.end..tag.end, text: ")".to_owned() });
-        }
-    }
-    edits
-}
-
-/// The name of the fence that a statement at an offset begins, if it is one.
-pub(super) fn at(source: &str, offset: usize) -> Option<Range<usize>> {
-    let before = source.get(..offset + 2).or_else(|| source.get(..offset))?;
-    let inside = before.rfind("{%")? + 2;
-    let rest = source.get(inside..)?;
-    let start = inside + rest.len() - rest.trim_start_matches(['-', '+']).trim_start().len();
-    let name = start..start + NAME.len();
-    let behind = source.get(name.end..)?.chars().next()?;
-    let is_whole = !behind.is_alphanumeric() && behind != '_';
-    (source.get(name.clone()) == Some(NAME) && is_whole).then_some(name)
-}
-
-/// The tags that begin fences, for those who only name them.
-pub(super) fn opening(source: &str, syntax: &SyntaxConfig) -> Vec<Range<usize>> {
-    tags(source, syntax).into_iter().filter(|tag| tag.opens).map(|tag| tag.name.start..tag.end).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(parts: Vec<Framed>, content: &str) -> String {
+        let text = |part| match part {
+            Framed::Frame(text) | Framed::Argument(text) => text,
+            Framed::Value => content.to_owned(),
+        };
+        parts.into_iter().map(text).collect()
+    }
+
     fn text(label: &str, content: &str) -> String {
-        fenced(label, &[], content).to_string()
+        shown(fenced(label, &[], content), content)
     }
 
     #[test]
@@ -306,7 +170,7 @@ mod tests {
     fn an_attribute_cannot_end_itself_or_its_tag() {
         let attributes = [("role".to_owned(), "a\">\n</m>&".to_owned())];
         assert_eq!(
-            fenced("m", &attributes, "x").to_string(),
+            shown(fenced("m", &attributes, "x"), "x"),
             "<m role=\"a&quot;&gt;&#10;&lt;/m&gt;&amp;\">\nx\n</m>"
         );
     }
@@ -315,20 +179,5 @@ mod tests {
     fn a_label_is_a_plain_name() {
         assert!(["doc", "_x", "a-b.c_1"].iter().all(|label| is_label(label)));
         assert!(!["", "1a", "a b", "a>", "ä", "a\n"].iter().any(|label| is_label(label)));
-    }
-
-    #[test]
-    fn readable_text_is_as_long_as_its_source() {
-        let source =
-            "{%- fence \"a\" -%}x{% endfence %}{% fence %}{% raw %}{% fence %}{% endraw %}{%endfence%}";
-        let syntax = SyntaxConfig::default();
-        let readable = readable(source, &syntax);
-        assert_eq!(
-            readable,
-            "{%- if    \"a\" -%}x{% endif    %}{% if 1  %}{% raw %}{% fence %}{% endraw %}{%endif   %}"
-        );
-        assert_eq!(at(source, 4), Some(4..9));
-        assert_eq!(at(source, 1), Some(4..9));
-        assert_eq!(edits(source, &syntax).len(), 6);
     }
 }

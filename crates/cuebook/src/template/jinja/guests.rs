@@ -1,36 +1,25 @@
 //! Guests: what a template includes and another engine renders, as in `{% include "prompt:greet" %}`.
 //!
-//! For the engine a guest is a template of one tag, which calls a function of ours. What that returns is printed from its own memory,
-//! so the [`writer`](super::writer) knows it by its address, as it knows the author's literals, and takes over who wrote what. Where
-//! text is captured it is copied, and is a value from then on, like everything that is captured.
-//!
-//! A guest sees the scope of the render, and above it what the template has set where it is included. What renders need for that is
-//! kept per render: a render runs on one thread from its beginning to its end.
+//! A guest sees the scope of the render, and above it what the template has set where it is included. The engine takes over its text
+//! with who wrote every byte of it.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::ops::Range;
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use minijinja::value::{Object, ObjectRepr};
-use minijinja::{Environment, State, Value};
+use cuebook_template::Including;
+use minijinja::Value;
 
-use super::flow::Foreign;
+use super::errors;
 use super::names::{Names, Reference};
-use super::paths::{self, Paths};
-use super::{computed, errors};
-use crate::error::{Code, Diagnostic, Error, ErrorKind};
+use super::paths;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Place;
 use crate::template::address::Address;
-use crate::template::annex::Annex;
 use crate::template::engine::{Compiled, Loader, Outline, Output};
 use crate::template::lent::{self, Bound, Lent, Way};
-use crate::template::sink::{Full, Sink};
 use crate::template::unit::{Unit, Units};
-use crate::variables::Scope;
-
-/// The function that a guest's template calls.
-const FUNCTION: &str = "__cue_guest";
+use crate::variables::{Scope, convert};
 
 /// How many guests one render may have, those of its guests counted in: each may take as many steps as the render itself.
 const MOST_GUESTS: usize = 1_000;
@@ -48,8 +37,8 @@ pub(super) struct Guest {
     compiled: Arc<dyn Compiled>,
     /// Where it is first included.
     place: Place,
-    /// Names that it reads and the template sets somewhere, with the paths of what can show in them.
-    local: HashMap<String, Paths>,
+    /// Names that it reads and the template sets somewhere.
+    local: HashSet<String>,
     /// Where it is included.
     sites: Vec<Site>,
     /// What has been set at each of these.
@@ -70,14 +59,8 @@ struct Site {
 pub(super) struct Guests(Vec<Guest>);
 
 impl Guests {
-    /// The template of a guest.
-    pub(super) fn template(number: usize) -> String {
-        // No file has such a name.
-        format!("\0guest:{number}")
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Adds one, and gives back its number. The same guest is there once, wherever it is included.
@@ -85,7 +68,7 @@ impl Guests {
         let known = self.0.iter().position(|guest| Arc::ptr_eq(&guest.compiled, &compiled));
         let number = known.unwrap_or_else(|| {
             let (place, lent) = (place.clone(), Lent::default());
-            self.0.push(Guest { compiled, place, local: HashMap::new(), sites: Vec::new(), lent });
+            self.0.push(Guest { compiled, place, local: HashSet::new(), sites: Vec::new(), lent });
             self.0.len() - 1
         });
         self.0[number].sites.push(Site { at, place, lent: Lent::default() });
@@ -120,47 +103,28 @@ impl Guests {
         }
     }
 
-    /// Everything that can show in what they write.
-    pub(super) fn shown(&self) -> Paths {
-        let mut shown = Paths::new();
-        for outline in self.0.iter().map(|guest| guest.compiled.outline()) {
-            let emissions = outline.units().iter().flat_map(Unit::emissions);
-            shown.extend(emissions.flat_map(|emission| emission.paths.iter().cloned()));
-        }
-        shown
-    }
-
-    /// What they bring into the render.
-    pub(super) fn brought(&self) -> Foreign {
-        let mut held: HashMap<String, Paths> = HashMap::new();
-        let outlines = self.0.iter().map(|guest| guest.compiled.outline());
-        for names in outlines.flat_map(|outline| outline.names().to_vec()) {
-            for (attribute, paths) in names.held {
-                held.entry(attribute).or_default().extend(paths);
-            }
-        }
-        Foreign { shown: self.shown(), held }
-    }
-
     /// Notes which of the names that the templates set a guest may mean.
     pub(super) fn join(&mut self, names: &[Names]) {
         for guest in &mut self.0 {
             let outline = guest.compiled.outline();
             for read in outline.names().iter().flat_map(|names| &names.reads) {
-                for bound in names.iter().filter_map(|names| names.bound.get(&read.root)) {
-                    let paths = guest.local.entry(read.root.clone()).or_default();
-                    for path in bound {
-                        // That a value is the template's own is seen when the guest is rendered.
-                        if !paths::is_own(path) {
-                            paths.insert(path.clone());
-                        }
-                    }
+                if names.iter().any(|names| names.bound.contains_key(&read.root)) {
+                    guest.local.insert(read.root.clone());
                 }
             }
         }
     }
 
-    /// What they mention, for whoever looks at the template that includes them.
+    /// Notes that a guest may mean any name that it reads: it is not known which templates lead to it.
+    pub(super) fn ask_for_every_name(&mut self) {
+        for guest in &mut self.0 {
+            let outline = guest.compiled.outline();
+            let reads = outline.names().iter().flat_map(|names| &names.reads);
+            guest.local.extend(reads.map(|read| read.root.clone()));
+        }
+    }
+
+    /// What they mention, for those who look at the template that includes them.
     pub(super) fn names(&self) -> Vec<Names> {
         let mut all = Vec::new();
         for guest in &self.0 {
@@ -169,7 +133,7 @@ impl Guests {
                 // What the template has surely set means that and nothing else.
                 names.reads.retain(|read| guest.lent.of(&read.root) != Bound::Surely);
                 for read in &mut names.reads {
-                    read.maybe_local |= guest.local.contains_key(&read.root);
+                    read.maybe_local |= guest.local.contains(&read.root);
                 }
                 all.push(names);
             }
@@ -182,65 +146,74 @@ impl Guests {
         self.0.iter().flat_map(|guest| guest.compiled.outline().units().to_vec()).collect()
     }
 
-    /// Puts the guests into an environment.
-    pub(super) fn enter(
-        self: &Arc<Self>,
-        environment: &mut Environment<'static>,
-    ) -> Result<(), minijinja::Error> {
-        for number in 0..self.0.len() {
-            let text = format!("{{{{ {FUNCTION}({number}) }}}}");
-            environment.add_template_owned(Guests::template(number), text)?;
-        }
-        if !self.is_empty() {
-            let guests = self.clone();
-            let call = move |state: &mut State<'_, '_>, number: usize| guests.call(state, number);
-            environment.add_function(FUNCTION, call);
-        }
-        Ok(())
-    }
-
-    fn call(&self, state: &mut State<'_, '_>, number: usize) -> Result<Value, minijinja::Error> {
-        let unknown =
-            || minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "there is no such guest");
-        let guest = self.0.get(number).ok_or_else(unknown)?;
-        let (scope, limit) = RUNNING
-            .with_borrow(|running| running.last().map(|render| (render.scope.clone(), render.limit)))
-            .ok_or_else(unknown)?;
-        let mut set = Vec::new();
+    /// Renders one of them where a template includes it.
+    pub(super) fn render(
+        &self,
+        number: usize,
+        scope: &Arc<Scope>,
+        limit: usize,
+        at: &Including<'_>,
+        place: Option<Place>,
+    ) -> Result<Output> {
+        let Some(guest) = self.0.get(number) else {
+            return Err(missing());
+        };
+        let mut set: BTreeMap<&str, Set> = BTreeMap::new();
         let mut lent: Vec<(String, Value)> = Vec::new();
-        for name in guest.local.keys() {
-            let Some(value) = state.lookup(name) else { continue };
-            // The same value may be the scope's own, which needs no lending; or the template has set just that.
-            let may_be_own = scope.get_value_by_str(name).as_ref() == Some(&value);
-            if may_be_own && guest.lent.of(name) != Bound::Surely {
-                continue;
-            }
-            if !may_be_own && !value.is_undefined() {
-                set.push(name.clone());
-            }
+        for name in &guest.local {
+            let Some(found) = at.lent(name) else { continue };
+            let value = found.value.as_ref().map_or(Value::UNDEFINED, convert);
             lent.push((name.clone(), value));
+            let paths = found.paths.iter().map(ToString::to_string).collect();
+            set.insert(name, Set { paths, whole: found.whole });
         }
-        let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
-        let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
-            .map_err(|error| {
-                let places = guest.places_of(&error);
-                error.map(|told| match told.related.len() >= errors::MOST_CALLERS {
-                    true => told,
-                    false => included_at(told, &places),
-                })
-            });
+        let scope = if lent.is_empty() { scope.clone() } else { scope.lending(lent) };
+        let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit));
         let output = rendered.map_err(|error| {
-            computed::fail(&Guests::template(number), error);
-            minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "a guest failed")
+            let places = match &place {
+                Some(place) => vec![place],
+                None => guest.places_of(&error),
+            };
+            error.map(|told| match told.related.len() >= errors::MOST_CALLERS {
+                true => told,
+                false => included_at(told, &places),
+            })
         })?;
-        let text = Arc::new(GuestText(guest.seen_from_outside(output, &set)));
-        RUNNING.with_borrow_mut(|running| {
-            if let Some(render) = running.last_mut() {
-                render.texts.push(text.clone());
-            }
-        });
-        Ok(Value::from_dyn_object(text))
+        Ok(seen_from_outside(output, &set))
     }
+}
+
+/// The error for a number that no guest has.
+pub(super) fn missing() -> Error {
+    let diagnostic = Diagnostic::new(Code::RenderFailed, "internal error: there is no such guest");
+    Error::new(ErrorKind::PromptRender, diagnostic)
+}
+
+/// What a template has set: the variables that it came from, and whether its parts are parts of them.
+struct Set {
+    paths: Vec<String>,
+    whole: bool,
+}
+
+/// The same text, in whose emissions what the including template has set names what that came from.
+fn seen_from_outside(output: Output, set: &BTreeMap<&str, Set>) -> Output {
+    if set.is_empty() {
+        return output;
+    }
+    widened(output, |paths| {
+        let mut found: Vec<String> = Vec::new();
+        for path in paths {
+            let root = paths::root(path);
+            let Some(Set { paths, whole }) = set.get(root) else {
+                found.push(path.clone());
+                continue;
+            };
+            let way = if *whole { &path[root.len()..] } else { "" };
+            found.extend(paths.iter().map(|path| format!("{path}{way}")));
+        }
+        found.dedup();
+        found
+    })
 }
 
 /// The same finding with the places where the guest may have been included that it is about.
@@ -280,28 +253,7 @@ impl Guest {
 
     /// Whether a name that the template sets is one of its own.
     fn reads(&self, name: &str) -> bool {
-        self.local.contains_key(name)
-    }
-
-    /// The same text, in whose emissions what the including template has set can show. Some names it surely has: these mean that
-    /// and nothing else.
-    fn seen_from_outside(&self, output: Output, set: &[String]) -> Output {
-        if self.local.is_empty() {
-            return output;
-        }
-        let wider = |paths: &[String]| {
-            let is_open = |path: &&String| set.iter().all(|name| name != paths::root(path));
-            let mut wider: Paths = paths.iter().filter(is_open).cloned().collect();
-            for path in paths {
-                let root = paths::root(path);
-                let set = self.local.get(root).into_iter().flatten();
-                wider.extend(
-                    set.flat_map(|source| paths::step(Paths::from([source.clone()]), &path[root.len()..])),
-                );
-            }
-            paths::bounded(wider).into_iter().collect::<Vec<_>>()
-        };
-        widened(output, wider)
+        self.local.contains(name)
     }
 }
 
@@ -379,82 +331,30 @@ fn counted(place: &Place) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Limit, diagnostic))
 }
 
-/// What a guest wrote, as a value that the engine can print.
-#[derive(Debug)]
-pub(in crate::template) struct GuestText(Output);
-
-impl GuestText {
-    /// The text. It lies in memory that lives as long as the render.
-    pub(super) fn text(&self) -> &str {
-        &self.0.text
-    }
-}
-
-impl Object for GuestText {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.text)
-    }
-}
-
-/// What a running render lends its guests, and what they wrote.
-struct Render {
-    scope: Arc<Scope>,
-    limit: usize,
-    texts: Vec<Arc<GuestText>>,
-}
-
 thread_local! {
-    /// One entry per render with guests that is running on this thread; a guest may have guests.
-    static RUNNING: RefCell<Vec<Render>> = const { RefCell::new(Vec::new()) };
+    /// How many renders with guests run inside of each other on this thread.
+    static RUNNING: Cell<usize> = const { Cell::new(0) };
     /// How many guests the outermost of them had so far.
     static COUNT: Cell<usize> = const { Cell::new(0) };
     /// How deep the guests nest that are running.
     static NESTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Ends the entry of a render, also if it panics.
+/// Ends a render with guests, also if it panics.
 struct Entry;
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let is_last = RUNNING.with_borrow_mut(|running| {
-            running.pop();
-            running.is_empty()
-        });
-        if is_last {
+        RUNNING.set(RUNNING.get() - 1);
+        if RUNNING.get() == 0 {
             COUNT.set(0);
         }
     }
 }
 
-/// Runs a render that may have guests, which see this scope.
-pub(in crate::template) fn during<T>(scope: &Arc<Scope>, limit: usize, render: impl FnOnce() -> T) -> T {
-    let entry = Render { scope: scope.clone(), limit, texts: Vec::new() };
-    RUNNING.with_borrow_mut(|running| running.push(entry));
+/// Runs a render that may have guests, and counts them.
+pub(in crate::template) fn during<T>(render: impl FnOnce() -> T) -> T {
+    RUNNING.set(RUNNING.get() + 1);
     let _entry = Entry;
     render()
-}
-
-/// Writes what a guest wrote, if these bytes are a guest's; `None` if they are not.
-pub(super) fn write(bytes: &[u8], sink: &mut Sink, annex: &mut Annex) -> Option<Result<(), Full>> {
-    let (text, part) = RUNNING.with_borrow(|running| {
-        running.last()?.texts.iter().find_map(|text| Some((text.clone(), part(text.text(), bytes)?)))
-    })?;
-    Some(annex.write(sink, &text.0, part, None))
-}
-
-/// Where in a text some bytes lie that may be its own.
-fn part(text: &str, bytes: &[u8]) -> Option<Range<usize>> {
-    let start = (bytes.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-    let end = start.checked_add(bytes.len())?;
-    (start < text.len() && end <= text.len()).then_some(start..end)
-}
-
-/// What a guest wrote, if a value is that.
-pub(in crate::template::jinja) fn text_of(value: &Value) -> Option<&str> {
-    value.downcast_object_ref::<GuestText>().map(GuestText::text)
 }

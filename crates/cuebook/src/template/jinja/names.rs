@@ -6,10 +6,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::paths::{Paths, is_own, root};
+use super::paths::Paths;
 use crate::template::lent::Lent;
-
-pub(super) use walk::{Shared, is_counter, name_range};
 
 /// Everything that a template mentions.
 #[derive(Debug, Clone, Default)]
@@ -27,20 +25,10 @@ pub struct Names {
     /// In the same order: the name that a place begins with which only looks something up, as in `{{ user.name }}` or
     /// `{{ xs[0] }}`; `None` where anything is computed. Inside a loop it is the loop's own name.
     pub accessors: Vec<Option<String>>,
-    /// In the same order: the names, and ways into them, that can show there because a template has set them to something of its own.
-    pub set: Vec<Vec<String>>,
-    /// In the same order: whether a place shows one variable just as it is, unless a template has set that name.
-    pub as_is: Vec<bool>,
+    /// In the same order: the tags.
+    pub(super) tags: Vec<Range<usize>>,
     /// The names that the template defines, and the paths of the variables that can show in them.
     pub(super) bound: HashMap<String, Paths>,
-    /// What is put into namespaces, by the name of the attribute; without a name, what may be under any.
-    pub(super) held: HashMap<String, Paths>,
-    /// What macros and recursive loops are called with.
-    pub(super) passed: Paths,
-    /// Whether it uses other templates where such arguments can be seen.
-    pub(super) lends_parameters: bool,
-    /// The names that are set when it ends, and whether they surely are.
-    pub(super) exports: HashMap<String, bool>,
     /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
     /// loops that are called for their text.
     pub captures: bool,
@@ -125,27 +113,14 @@ pub struct Callable {
 }
 
 impl Names {
-    /// Whether it runs from its beginning to its end, each statement once at most.
-    pub(crate) fn is_straight(&self) -> bool {
-        !self.loops && !self.captures && self.references.is_empty() && self.blocks.is_empty()
+    /// Forgets where its tags are: its text is a part of another one.
+    pub(crate) fn forget_tags(&mut self) {
+        self.tags.clear();
     }
 
     /// The paths of the variables that show somewhere, or in what the template sets: of an item of a loop, those of the list.
     pub fn paths(&self) -> impl Iterator<Item = &String> {
-        self.emissions.iter().flatten().chain(self.bound.values().flatten()).filter(|path| !is_own(path))
-    }
-
-    /// Takes back that a name was read: it is a literal.
-    pub(crate) fn forget(&mut self, name: &str) {
-        self.reads.retain(|read| read.root != name);
-        for paths in &mut self.emissions {
-            paths.retain(|path| root(path) != name);
-        }
-        let values = self.bound.values_mut().chain(self.held.values_mut()).chain([&mut self.passed]);
-        values.for_each(|paths| paths.retain(|path| root(path) != name));
-        for accessor in &mut self.accessors {
-            accessor.take_if(|root| root == name);
-        }
+        self.emissions.iter().flatten().chain(self.bound.values().flatten())
     }
 }
 

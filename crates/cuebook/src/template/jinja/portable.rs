@@ -6,36 +6,34 @@
 
 use std::ops::Range;
 
-use minijinja::machinery::ast::{self, BinOpKind, CallArg, Expr, Stmt, UnaryOpKind};
-use minijinja::machinery::{Span, Token, parse, tokenize};
-use minijinja::syntax::SyntaxConfig;
+use cuebook_template::Template;
+use cuebook_template::ast::{
+    Arguments, Binary, Body, Comparison, Expr, ExprKind, Named, Statement, StatementKind, Unary, each_child,
+};
 
 use super::fence;
-use super::names::name_range;
 
 /// The filters that every runtime has, and how many arguments they take there.
 const FILTERS: &[(&str, usize)] =
     &[("default", 1), ("join", 1), ("length", 0), ("lower", 0), ("replace", 2), ("trim", 0), ("upper", 0)];
 
-/// Every construct of a template that is not in the common grammar, with its place and a short name, in order. A template
-/// that cannot be read has none: reading it says what is wrong.
-pub(crate) fn beyond_the_subset(source: &str, syntax: &SyntaxConfig) -> Vec<(Range<usize>, String)> {
-    let readable = fence::readable(source, syntax);
-    let Ok(tree) = parse(&readable, "", syntax.clone()) else { return Vec::new() };
-    let mut lint = Lint { source, found: Vec::new() };
-    lint.statement(&tree);
-    lint.tokens(syntax);
+/// Every construct of a template that is not in the common grammar, with its place and a short name, in order.
+pub(crate) fn beyond_the_subset(template: &Template) -> Vec<(Range<usize>, String)> {
+    let mut lint = Lint { template, source: template.text(), found: Vec::new() };
+    lint.statements(&template.tree().body.statements);
     lint.markers();
-    for range in fence::opening(source, syntax) {
-        lint.note(range, "`{% fence %}`");
-    }
     lint.found.sort_by_key(|(range, _)| (range.start, range.end));
     lint.found
 }
 
 struct Lint<'s> {
+    template: &'s Template,
     source: &'s str,
     found: Vec<(Range<usize>, String)>,
+}
+
+fn bytes(range: cuebook_template::Range) -> Range<usize> {
+    range.start as usize..range.end as usize
 }
 
 impl Lint<'_> {
@@ -43,233 +41,198 @@ impl Lint<'_> {
         self.found.push((range, what.into()));
     }
 
-    fn note_span(&mut self, span: Span, what: impl Into<String>) {
-        self.note(span.start_offset as usize..span.end_offset as usize, what);
+    fn note_expression(&mut self, expression: &Expr, what: impl Into<String>) {
+        self.note(bytes(expression.range), what);
     }
 
-    /// A statement is shown as the tag that begins it.
-    fn note_tag(&mut self, span: Span, what: &str) {
-        let at = span.start_offset as usize;
-        let before = self.source.get(..at + 2).or_else(|| self.source.get(..at)).unwrap_or_default();
-        let start = before.rfind("{%").unwrap_or(at);
-        let end = self.source[start..].find("%}").map_or(self.source.len(), |length| start + length + 2);
-        self.note(start..end, what);
-    }
-
-    fn statements(&mut self, statements: &[Stmt<'_>]) {
+    fn statements(&mut self, statements: &[Statement]) {
         for statement in statements {
             self.statement(statement);
         }
     }
 
-    fn statement(&mut self, statement: &Stmt<'_>) {
-        match statement {
-            Stmt::Template(template) => self.statements(&template.children),
-            Stmt::EmitRaw(_) => {}
-            Stmt::EmitExpr(emit) => self.expression(&emit.expr),
-            Stmt::ForLoop(each) => {
-                if !matches!(each.target, Expr::Var(_)) {
-                    self.note_span(each.target.span(), "several names in a `for`");
+    fn body(&mut self, body: &Body) {
+        self.statements(&body.statements);
+    }
+
+    /// The statements of a macro.
+    fn inner_macro(&mut self, index: u32) {
+        let template = self.template;
+        if let Some(node) = template.tree().macros.get(index as usize) {
+            self.body(&node.body);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        // A statement is shown as the tag that begins it.
+        let start = statement.range.start as usize;
+        let end = self.source[start..].find("%}").map_or(self.source.len(), |length| start + length + 2);
+        let tag = start..end;
+        match &statement.kind {
+            StatementKind::Data => {}
+            StatementKind::Emit(value) => {
+                if !self.source[start..].starts_with("{{") {
+                    self.note(tag, "`{% print %}`");
                 }
-                if let Some(filter) = &each.filter_expr {
-                    self.note_span(filter.span(), "`for … if`");
-                    self.expression(filter);
+                self.expression(value);
+            }
+            StatementKind::For(each) => {
+                if !matches!(each.target.kind, ExprKind::Name(_)) {
+                    self.note_expression(&each.target, "several names in a `for`");
+                }
+                if let Some((test, ..)) = &each.test {
+                    self.note_expression(test, "`for … if`");
+                    self.expression(test);
                 }
                 if each.recursive {
-                    self.note_tag(each.span(), "`for … recursive`");
+                    self.note(tag.clone(), "`for … recursive`");
                 }
-                if !each.else_body.is_empty() {
-                    self.note_tag(each.span(), "`for … else`");
+                if !each.otherwise.statements.is_empty() {
+                    self.note(tag, "`for … else`");
                 }
-                self.expression(&each.iter);
-                self.statements(&each.body);
-                self.statements(&each.else_body);
+                self.expression(&each.iterable);
+                self.body(&each.body);
+                self.body(&each.otherwise);
             }
-            Stmt::IfCond(condition) => {
-                self.expression(&condition.expr);
-                self.statements(&condition.true_body);
-                self.statements(&condition.false_body);
+            StatementKind::If(branches, otherwise) => {
+                for (test, body) in branches {
+                    self.expression(test);
+                    self.statements(body);
+                }
+                self.statements(otherwise);
             }
-            Stmt::WithBlock(with) => {
-                self.note_tag(with.span(), "`{% with %}`");
-                with.assignments.iter().for_each(|(_, value)| self.expression(value));
-                self.statements(&with.body);
+            StatementKind::With(with) => {
+                self.note(tag, "`{% with %}`");
+                with.pairs.iter().for_each(|(_, value)| self.expression(value));
+                self.body(&with.body);
             }
-            Stmt::Set(set) => {
-                self.note_tag(set.span(), "`{% set %}`");
-                self.expression(&set.expr);
+            StatementKind::Set(_, value) => {
+                self.note(tag, "`{% set %}`");
+                self.expression(value);
             }
-            Stmt::SetBlock(set) => {
-                self.note_tag(set.span(), "`{% set %}`");
-                self.statements(&set.body);
+            StatementKind::SetBlock(set) => {
+                self.note(tag, "`{% set %}`");
+                self.body(&set.body);
             }
-            Stmt::AutoEscape(escape) => {
-                self.note_tag(escape.span(), "`{% autoescape %}`");
-                self.statements(&escape.body);
+            StatementKind::Autoescape(node) => {
+                self.note(tag, "`{% autoescape %}`");
+                self.body(&node.1);
             }
-            Stmt::FilterBlock(filter) => {
-                self.note_tag(filter.span(), "`{% filter %}`");
-                self.statements(&filter.body);
+            StatementKind::FilterBlock(node) => {
+                let is_fence =
+                    matches!(&node.0.kind, ExprKind::Filter(None, named) if named.name == fence::NAME);
+                self.note(tag, if is_fence { "`{% fence %}`" } else { "`{% filter %}`" });
+                self.body(&node.1);
             }
-            Stmt::Block(block) => {
-                self.note_tag(block.span(), "`{% block %}`");
-                self.statements(&block.body);
+            StatementKind::Block(index) => {
+                self.note(tag, "`{% block %}`");
+                let template = self.template;
+                if let Some(block) = template.tree().blocks.get(*index as usize) {
+                    self.body(&block.body);
+                }
             }
-            Stmt::Import(import) => self.note_tag(import.span(), "`{% import %}`"),
-            Stmt::FromImport(import) => self.note_tag(import.span(), "`{% from … import %}`"),
-            Stmt::Extends(extends) => self.note_tag(extends.span(), "`{% extends %}`"),
-            Stmt::Include(include) => self.note_tag(include.span(), "`{% include %}`"),
-            Stmt::Macro(declared) => {
-                self.note_tag(declared.span(), "`{% macro %}`");
-                self.statements(&declared.body);
+            StatementKind::Macro(index, _) => {
+                self.note(tag, "`{% macro %}`");
+                self.inner_macro(*index);
             }
-            Stmt::CallBlock(call) => {
-                self.note_tag(call.span(), "`{% call %}`");
-                self.statements(&call.macro_decl.body);
+            StatementKind::CallBlock(_, index) => {
+                self.note(tag, "`{% call %}`");
+                self.inner_macro(*index);
             }
-            Stmt::Continue(statement) => self.note_tag(statement.span(), "`{% continue %}`"),
-            Stmt::Break(statement) => self.note_tag(statement.span(), "`{% break %}`"),
-            Stmt::Do(statement) => self.note_tag(statement.span(), "`{% do %}`"),
+            StatementKind::Import(import) => {
+                let from = matches!(import.names, cuebook_template::ast::Imported::Names(_));
+                self.note(tag, if from { "`{% from … import %}`" } else { "`{% import %}`" });
+            }
+            StatementKind::Extends(_) => self.note(tag, "`{% extends %}`"),
+            StatementKind::Include(_) => self.note(tag, "`{% include %}`"),
+            StatementKind::Continue => self.note(tag, "`{% continue %}`"),
+            StatementKind::Break => self.note(tag, "`{% break %}`"),
+            StatementKind::Do(_) => self.note(tag, "`{% do %}`"),
+            StatementKind::Generation(_) => self.note(tag, "`{% generation %}`"),
         }
     }
 
-    fn expression(&mut self, expression: &Expr<'_>) {
-        match expression {
-            Expr::Const(_) | Expr::Var(_) => {}
-            Expr::GetAttr(get) => self.looked_up(&get.expr, get.span()),
-            Expr::GetItem(get) => {
-                self.looked_up(&get.expr, get.span());
-                self.expression(&get.subscript_expr);
-            }
-            Expr::UnaryOp(unary) => {
-                let number = matches!(&unary.expr, Expr::Const(constant) if constant.value.is_number());
-                if matches!(unary.op, UnaryOpKind::Neg) && !number {
-                    self.note_span(unary.span(), "`-`");
+    fn expression(&mut self, expression: &Expr) {
+        let written = expression.range.of(self.source);
+        match &expression.kind {
+            ExprKind::Text(..) => {
+                for end in ["}}", "%}"] {
+                    if written.contains(end) {
+                        self.note_expression(expression, format!("`{end}` inside a tag"));
+                    }
                 }
-                self.expression(&unary.expr);
             }
-            Expr::BinOp(binary) => {
-                if let Some(operator) = operator(binary.op) {
-                    self.note_span(binary.span(), format!("`{operator}`"));
+            ExprKind::Bool(_) if written.starts_with(['T', 'F']) => {
+                self.note_expression(expression, format!("`{written}`"));
+            }
+            ExprKind::Attribute(of, _) | ExprKind::Item(of, _) => {
+                // Attributes and items are those of a variable, and not of whatever an expression gives.
+                if !matches!(of.kind, ExprKind::Name(_) | ExprKind::Attribute(..) | ExprKind::Item(..)) {
+                    self.note_expression(expression, "an attribute of an expression");
                 }
-                self.expression(&binary.left);
-                self.expression(&binary.right);
             }
-            Expr::Compare(compare) => {
-                self.note_span(compare.span(), "comparisons in a row");
-                self.expression(&compare.expr);
-                compare.ops.iter().for_each(|operand| self.expression(&operand.expr));
+            ExprKind::Unary(sign, value) => {
+                if *sign == Unary::Minus && !matches!(value.kind, ExprKind::Int(_) | ExprKind::Float(_)) {
+                    self.note_expression(expression, "`-`");
+                }
             }
-            Expr::IfExpr(choice) => {
-                self.note_span(choice.span(), "`… if … else …`");
-                self.expression(&choice.true_expr);
-                self.expression(&choice.test_expr);
-                choice.false_expr.iter().for_each(|other| self.expression(other));
+            ExprKind::Binary(operator, ..) => {
+                self.note_expression(expression, format!("`{}`", symbol(*operator)));
             }
-            Expr::Filter(filter) => {
-                self.filter(filter, filter.span());
-                filter.expr.iter().for_each(|value| self.expression(value));
-                self.arguments(&filter.args);
+            ExprKind::Concat(_) => self.note_expression(expression, "`~`"),
+            ExprKind::Compare(_, others) => {
+                if others.len() > 1 {
+                    self.note_expression(expression, "comparisons in a row");
+                }
+                if others.iter().any(|(comparison, _)| *comparison == Comparison::NotIn) {
+                    self.note_expression(expression, "`not in`");
+                }
             }
-            Expr::Test(test) => {
-                let range = name_range(self.source, test.span(), test.name);
-                self.note(range, format!("`is {}`", test.name));
-                self.expression(&test.expr);
-                self.arguments(&test.args);
+            ExprKind::If(..) => self.note_expression(expression, "`… if … else …`"),
+            ExprKind::Filter(_, named) => self.filter(named),
+            ExprKind::Test(_, named) => {
+                self.note(bytes(named.range), format!("`is {}`", named.name));
             }
-            Expr::Slice(slice) => {
-                self.note_span(slice.span(), "a slice");
-                self.expression(&slice.expr);
-            }
-            Expr::Call(call) => {
-                self.note_span(call.span(), "a call");
+            ExprKind::Slice(..) => self.note_expression(expression, "a slice"),
+            ExprKind::Call(callee, given) => {
+                self.note_expression(expression, "a call");
                 // The attribute that is called is no lookup of its own.
-                match &call.expr {
-                    Expr::GetAttr(get) => self.expression(&get.expr),
-                    callee => self.expression(callee),
+                match &callee.kind {
+                    ExprKind::Attribute(value, _) => self.expression(value),
+                    _ => self.expression(callee),
                 }
-                self.arguments(&call.args);
+                return self.arguments(given);
             }
-            Expr::List(list) => {
-                self.note_span(list.span(), "a list literal");
-                list.items.iter().for_each(|item| self.expression(item));
-            }
-            Expr::Tuple(tuple) => {
-                self.note_span(tuple.span(), "a tuple");
-                tuple.items.iter().for_each(|item| self.expression(item));
-            }
-            Expr::Map(map) => {
-                self.note_span(map.span(), "a map literal");
-                map.keys.iter().chain(&map.values).for_each(|item| self.expression(item));
-            }
+            ExprKind::List(_) => self.note_expression(expression, "a list literal"),
+            ExprKind::Tuple(_) => self.note_expression(expression, "a tuple"),
+            ExprKind::Dict(_) => self.note_expression(expression, "a map literal"),
+            _ => {}
         }
+        let mut children = Vec::new();
+        each_child(expression, &mut |child| children.push(child));
+        children.into_iter().for_each(|child| self.expression(child));
     }
 
-    /// Attributes and items are those of a variable, and not of whatever an expression gives.
-    fn looked_up(&mut self, of: &Expr<'_>, span: Span) {
-        if !matches!(of, Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_)) {
-            self.note_span(span, "an attribute of an expression");
-        }
-        self.expression(of);
-    }
-
-    fn filter(&mut self, filter: &ast::Filter<'_>, span: Span) {
-        let range = name_range(self.source, span, filter.name);
-        match FILTERS.iter().find(|(name, _)| *name == filter.name) {
-            None => self.note(range, format!("filter `{}`", filter.name)),
-            Some((name, most)) if filter.args.len() > *most => {
-                let given = filter.args.len();
-                let arguments = if given == 1 { "an argument" } else { "so many arguments" };
+    fn filter(&mut self, named: &Named) {
+        let (range, given) = (bytes(named.range), &named.arguments);
+        let count = given.positional.len() + given.named.len();
+        match FILTERS.iter().find(|(name, _)| *name == named.name) {
+            None => self.note(range, format!("filter `{}`", named.name)),
+            Some((name, most)) if count > *most => {
+                let arguments = if count == 1 { "an argument" } else { "so many arguments" };
                 self.note(range, format!("`{name}` with {arguments}"));
             }
-            Some(_) if filter.args.iter().any(|argument| !matches!(argument, CallArg::Pos(_))) => {
+            Some(_) if !given.named.is_empty() || given.star.is_some() || given.double_star.is_some() => {
                 self.note(range, "a named argument");
             }
             Some(_) => {}
         }
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'_>]) {
-        for argument in arguments {
-            let (CallArg::Pos(value)
-            | CallArg::Kwarg(_, value)
-            | CallArg::PosSplat(value)
-            | CallArg::KwargSplat(value)) = argument;
-            self.expression(value);
-        }
-    }
-
-    /// What the syntax tree no longer shows: `not in`, Python's names for literals, and tags that end inside a string.
-    fn tokens(&mut self, syntax: &SyntaxConfig) {
-        let mut not: Option<Span> = None;
-        let mut dotted = false;
-        let mut tag = (0, "");
-        let mut inside = Vec::new();
-        for (token, span) in tokenize(self.source, false, syntax.clone()).flatten() {
-            let range = span.start_offset as usize..span.end_offset as usize;
-            match &token {
-                Token::VariableStart => tag = (range.end, "}}"),
-                Token::BlockStart => tag = (range.end, "%}"),
-                Token::VariableEnd | Token::BlockEnd => {
-                    let text = self.source.get(tag.0..range.start).unwrap_or_default();
-                    if text.contains(tag.1) {
-                        inside.push((tag.0 - 2..range.end, format!("`{}` inside a tag", tag.1)));
-                    }
-                }
-                Token::Ident("in") => {
-                    if let Some(not) = not {
-                        inside.push((not.start_offset as usize..range.end, "`not in`".to_owned()));
-                    }
-                }
-                Token::Ident(name @ ("True" | "False")) if !dotted => {
-                    inside.push((range, format!("`{name}`")));
-                }
-                _ => {}
-            }
-            not = matches!(token, Token::Ident("not")).then_some(span);
-            dotted = matches!(token, Token::Dot);
-        }
-        self.found.append(&mut inside);
+    fn arguments(&mut self, given: &Arguments) {
+        let named = given.named.iter().map(|(_, value)| value);
+        let stars = given.star.iter().chain(&given.double_star);
+        given.positional.iter().chain(named).chain(stars).for_each(|value| self.expression(value));
     }
 
     /// What the engine's lexer reads itself: `raw`, and `+` at the edge of a tag.
@@ -303,27 +266,29 @@ impl Lint<'_> {
     }
 }
 
-/// How an operator is written that the common grammar does not have.
-fn operator(operator: BinOpKind) -> Option<&'static str> {
-    Some(match operator {
-        BinOpKind::Add => "+",
-        BinOpKind::Sub => "-",
-        BinOpKind::Mul => "*",
-        BinOpKind::Div => "/",
-        BinOpKind::FloorDiv => "//",
-        BinOpKind::Rem => "%",
-        BinOpKind::Pow => "**",
-        BinOpKind::Concat => "~",
-        _ => return None,
-    })
+fn symbol(operator: Binary) -> &'static str {
+    match operator {
+        Binary::Add => "+",
+        Binary::Subtract => "-",
+        Binary::Multiply => "*",
+        Binary::Divide => "/",
+        Binary::FloorDivide => "//",
+        Binary::Remainder => "%",
+        Binary::Power => "**",
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn beyond(source: &str) -> Vec<(Range<usize>, String)> {
+        let settings = crate::template::jinja::Settings::default().portable();
+        beyond_the_subset(&settings.environment().read("", source).0)
+    }
+
     fn found(source: &str) -> Vec<String> {
-        beyond_the_subset(source, &SyntaxConfig::default()).into_iter().map(|(_, what)| what).collect()
+        beyond(source).into_iter().map(|(_, what)| what).collect()
     }
 
     #[test]
@@ -383,7 +348,7 @@ mod tests {
     #[test]
     fn places_are_those_of_the_tag_or_the_name() {
         let source = "x\n{% set y = 1 %} {{ a|map('upper') }} {% if b is defined %}{% endif %} {{ a ~ b }}";
-        let found = beyond_the_subset(source, &SyntaxConfig::default());
+        let found = beyond(source);
         let texts: Vec<&str> = found.iter().map(|(range, _)| &source[range.clone()]).collect();
         assert_eq!(texts, ["{% set y = 1 %}", "map", "defined", "a ~ b"]);
     }

@@ -1,11 +1,11 @@
 //! How templates are read and how far they may go.
 
-use minijinja::syntax::SyntaxConfig;
+use cuebook_template::{Environment, Style as Printing, Whitespace};
+use serde_json::{Map, Value as Json};
 
-use super::compat;
 use super::extensions::Extensions;
+use super::fence;
 use super::style::Style;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// How templates are read and how far they may go.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,18 +72,33 @@ impl Settings {
         }
     }
 
-    pub(super) fn value_limits(&self) -> compat::ValueLimits {
-        compat::ValueLimits { string_bytes: self.string_bytes, items: self.items, style: self.style }
+    /// The environment that templates run in.
+    pub(super) fn environment(&self) -> Environment {
+        // The same inputs give the same bytes.
+        let chance = |_: &[Json], _: &Map<String, Json>| Err("it would make two renders differ".to_owned());
+        let environment = fence::register(Environment::new()).filter("random", chance);
+        let mut environment = self.extensions.register(environment);
+        environment.whitespace = self.whitespace();
+        environment.style = match self.style {
+            Style::Python => Printing::Python,
+            Style::Portable => Printing::Portable,
+        };
+        environment.strict = self.strict;
+        // Asking whether something is there stays allowed: `{% if x %}` is how templates handle what is optional.
+        environment.testable = true;
+        environment.silent_callables = true;
+        environment.limits.fuel = self.fuel;
+        environment.limits.string_bytes = self.string_bytes;
+        environment.limits.items = self.items;
+        environment.limits.depth = self.recursion;
+        environment
     }
 
-    pub(super) fn syntax(&self) -> Result<SyntaxConfig> {
-        SyntaxConfig::builder()
-            .trim_blocks(self.trim_blocks)
-            .lstrip_blocks(self.lstrip_blocks)
-            .keep_trailing_newline(self.keep_trailing_newline)
-            .build()
-            .map_err(|error| {
-                Error::new(ErrorKind::Config, Diagnostic::new(Code::BadConfig, error.to_string()))
-            })
+    pub(super) fn whitespace(&self) -> Whitespace {
+        Whitespace {
+            trim_blocks: self.trim_blocks,
+            lstrip_blocks: self.lstrip_blocks,
+            keep_trailing_newline: self.keep_trailing_newline,
+        }
     }
 }

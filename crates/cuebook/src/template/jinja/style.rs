@@ -16,11 +16,3 @@ pub enum Style {
     /// - truth values are no numbers (`true == 1` is false), and values of unlike kinds have no order (`'a' < 1` is false).
     Portable,
 }
-
-impl Style {
-    /// Whether this is the portable style.
-    #[inline]
-    pub(crate) fn is_portable(self) -> bool {
-        self == Style::Portable
-    }
-}

@@ -20,7 +20,7 @@ use crate::overrides::{SectionOverride, ToolExample};
 use crate::prompt::Visibility;
 use crate::template::dollar::{self, Fault};
 use crate::template::engine::{Job, Output};
-use crate::template::jinja::compat::is_space;
+use crate::template::python::is_space;
 use crate::template::sink::Full;
 use crate::variables::{Scope, Variables};
 

@@ -1,13 +1,8 @@
-use minijinja::syntax::SyntaxConfig;
-
 use super::*;
-use crate::template::jinja::flow::{self, Foreign};
+use crate::template::jinja::Settings;
 
 fn names(source: &str) -> Names {
-    let mut names = [Names::of(source, "t", &SyntaxConfig::default()).unwrap()];
-    flow::join(&mut names, &Foreign::default(), |_, _| None);
-    let [names] = names;
-    names
+    Names::of(&Settings::default().environment().compile("t", source).unwrap())
 }
 
 fn paths(source: &str) -> Vec<String> {

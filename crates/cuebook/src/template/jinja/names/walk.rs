@@ -1,91 +1,71 @@
 //! Finds what a template mentions, and for every place that emits a value, which variables can end up in it: through filters,
-//! `set`, loops, macros and `with`. It follows names, not control flow, so the answer can be wider than what one render does, but
-//! never narrower. The engine's syntax tree is used here and in [`super::super::instrument`] only, because it has no promise of
-//! stability.
+//! `set`, loops, macros and `with`. It follows names, not control flow, and approximates: a render knows exactly.
 
-mod values;
-
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use minijinja::machinery::ast::{self, Expr, IfCond, Spanned, Stmt};
-use minijinja::machinery::{self, Span};
-use minijinja::syntax::SyntaxConfig;
-
-use super::{Block, Callable, CallableKind, Names, Reference, ReferenceKind};
-use crate::template::jinja::fence;
-use crate::template::jinja::paths::{
-    ANY, MODULE, OTHER, OWN, PARAMETER, Paths, THIS, beside_others, bounded, capped, from_module, held,
-    is_own, named, or_own, parted, released, step,
+use cuebook_template::Template;
+use cuebook_template::ast::{
+    Arguments, Body, Expr, ExprKind, Imported, Macro, Named, Statement, StatementKind,
 };
+
+use super::{Block, Callable, CallableKind, Names, Read, Reference, ReferenceKind};
+use crate::template::jinja::paths::{Paths, bounded, capped, step};
 use crate::template::lent::{Bound, Lent};
 
-pub(in crate::template::jinja) use values::is_counter;
-
 impl Names {
-    /// Reads a template. The error is the engine's own syntax error.
-    pub(crate) fn of(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<Names, minijinja::Error> {
-        Names::among(source, name, syntax, &Shared::default())
-    }
-
-    /// Reads a template that is rendered together with others.
-    pub(crate) fn among(
-        source: &str,
-        name: &str,
-        syntax: &SyntaxConfig,
-        shared: &Shared,
-    ) -> Result<Names, minijinja::Error> {
-        let readable = fence::readable(source, syntax);
-        let tree = machinery::parse(&readable, name, syntax.clone())?;
-        let mut walk = Walk { source, shared: Some(shared), scopes: vec![HashMap::new()], ..Walk::default() };
-        walk.statement(&tree);
-        if walk.names.captures {
-            // A macro sees what is set before it is called: walk again, knowing all of these names.
-            let last: Vec<String> = walk.scopes.iter().flat_map(HashMap::keys).cloned().collect();
-            let known = walk.names.bound.into_keys().collect();
-            let scopes = vec![HashMap::new()];
-            walk = Walk { source, shared: Some(shared), scopes, known, last, ..Walk::default() };
-            walk.statement(&tree);
+    /// What a template mentions.
+    pub(crate) fn of(template: &Template) -> Names {
+        // A macro, and a loop that comes round again, see what is set further down: walk again with that.
+        let first = walked(template, HashMap::new());
+        let before = first.names.bound.clone();
+        let mut walk = walked(template, before.clone());
+        if walk.names.bound != before {
+            // Names lead to names that lead further; at the end of it is something that shows somewhere.
+            let everything: Paths = bounded(walk.names.bound.values().flatten().cloned().collect());
+            walk = walked(template, before.into_keys().map(|name| (name, everything.clone())).collect());
         }
-        for (name, binding) in walk.scopes.iter().flatten() {
-            walk.names.exports.insert(name.clone(), binding.certain);
-        }
-        walk.emissions.sort_by_key(|emission| emission.start);
         let at_end = walk.lent();
         let mut names = walk.names;
         for reference in names.references.iter_mut().filter(|one| one.kind == ReferenceKind::Extends) {
             reference.lent = at_end.clone();
         }
-        for Emitted { paths, accessor, as_is, .. } in walk.emissions {
-            let (paths, set) = parted(paths);
-            names.emissions.push(paths);
-            names.set.push(set);
-            names.accessors.push(accessor);
-            names.as_is.push(as_is);
+        for (_, emitted) in walk.emissions {
+            names.emissions.push(emitted.paths.into_iter().collect());
+            names.accessors.push(emitted.accessor);
+            names.tags.push(emitted.range);
         }
-        Ok(names)
+        names
     }
+}
+
+fn walked(template: &Template, later: HashMap<String, Paths>) -> Walk<'_> {
+    let mut walk = Walk {
+        template,
+        names: Names::default(),
+        scopes: vec![HashMap::new()],
+        known: HashSet::new(),
+        later,
+        emissions: BTreeMap::new(),
+        macros: 0,
+        blocks: 0,
+        conditions: 0,
+        noted: 0,
+    };
+    walk.known = walk.set_at_the_top(&template.tree().body.statements);
+    walk.body(&template.tree().body.statements);
+    walk
 }
 
 /// Names that are noted as set where something is included, in all; of what comes then, nothing is known to be set.
 const MOST_NOTED: usize = 100_000;
 
-/// A place that emits a value: where it stands, what can show there, and its [accessor](Names::accessors).
+/// A place that emits a value: its tag, what can show there, and its [accessor](Names::accessors).
 struct Emitted {
-    start: usize,
+    range: Range<usize>,
     paths: Paths,
     accessor: Option<String>,
-    as_is: bool,
-}
-
-/// Names that the other templates of a render set, so that one of them may mean theirs.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Those that are still set behind an include.
-    pub(crate) exported: HashSet<String>,
-    /// All of them: in a block, those of the parent's loops can be seen as well.
-    pub(crate) bound: HashSet<String>,
 }
 
 /// A local name: the paths that can show in it, and whether it is certainly defined where it is seen.
@@ -93,155 +73,144 @@ pub(crate) struct Shared {
 struct Binding {
     paths: Paths,
     certain: bool,
+    /// Whether it is a namespace, whose attributes are what was put into it.
+    space: bool,
 }
 
-#[derive(Default)]
-struct Walk<'s> {
+type Bindings = HashMap<String, Binding>;
+
+struct Walk<'t> {
+    template: &'t Template,
     names: Names,
     /// Local names and the variables that feed them, innermost scope last.
-    scopes: Vec<HashMap<String, Binding>>,
-    /// What an earlier walk found to be bound anywhere in the template.
+    scopes: Vec<Bindings>,
+    /// What the template sets at its top level: a macro may be called then.
     known: HashSet<String>,
-    /// What other templates set.
-    shared: Option<&'s Shared>,
-    /// Names that an earlier walk found to be set in the end, outside of everything: a macro may be called then.
-    last: Vec<String>,
+    /// What an earlier walk found to be in the names that the template sets.
+    later: HashMap<String, Paths>,
+    /// By where their tags begin.
+    emissions: BTreeMap<usize, Emitted>,
     /// Macros around the current statement.
     macros: usize,
-    /// How many names were noted as set where something is included.
-    noted: usize,
-    emissions: Vec<Emitted>,
-    /// Blocks around the current statement.
+    /// Blocks around it.
     blocks: usize,
-    /// How many scopes there are around the innermost of them.
-    innermost_block: usize,
-    /// How many scopes there are around the innermost macro.
-    innermost_macro: usize,
     /// Conditions, loops and macros around it.
     conditions: usize,
-    /// Recursive loops around it.
-    recursive: usize,
-    /// Loops around it, by where they start, with what they loop over.
-    loops: Vec<(usize, Paths)>,
-    /// Blocks around it that may print a text otherwise than it is.
-    escapes: usize,
-    source: &'s str,
+    /// How many names were noted as set where something is included.
+    noted: usize,
 }
 
-/// The span as byte offsets. Lines and columns of the engine are 16 bits wide and not used.
-fn range(span: Span) -> Range<usize> {
-    span.start_offset as usize..span.end_offset as usize
+fn range(range: cuebook_template::Range) -> Range<usize> {
+    range.start as usize..range.end as usize
 }
 
-impl Walk<'_> {
-    fn bind(&mut self, target: &Expr<'_>, paths: &Paths) {
-        match target {
-            Expr::Var(var) => self.bind_name(var.id, paths.clone()),
-            Expr::Tuple(tuple) => self.unpack(&tuple.items, paths),
-            Expr::List(list) => self.unpack(&list.items, paths),
-            // `ns.x = …`: whatever reads this attribute of a namespace can now show these, whichever it is: it may have many
-            // names, and be in other values.
-            Expr::GetAttr(attr) => {
-                let own = match &attr.expr {
-                    Expr::Var(var) => format!("{}.{}", var.id, attr.name),
-                    _ => attr.name.to_owned(),
-                };
-                self.put(attr.name, or_own(&own, paths.clone()));
-                self.expression(&attr.expr);
+impl<'t> Walk<'t> {
+    fn set_at_the_top(&self, statements: &[Statement]) -> HashSet<String> {
+        let mut names = HashSet::new();
+        for statement in statements {
+            match &statement.kind {
+                StatementKind::Set(target, _) => targets(target, &mut names),
+                StatementKind::SetBlock(node) => targets(&node.target, &mut names),
+                StatementKind::Macro(_, name) => drop(names.insert(name.name.clone())),
+                StatementKind::Import(node) => match &node.names {
+                    Imported::Module(name) => drop(names.insert(name.name.clone())),
+                    Imported::Names(all) => names.extend(all.iter().map(|(_, name)| name.name.clone())),
+                },
+                StatementKind::If(branches, otherwise) => {
+                    for (_, body) in branches {
+                        names.extend(self.set_at_the_top(body));
+                    }
+                    names.extend(self.set_at_the_top(otherwise));
+                }
+                _ => {}
             }
-            other => {
-                self.expression(other);
+        }
+        names
+    }
+
+    fn text(&self) -> &'t str {
+        self.template.text()
+    }
+
+    /// The tag that begins at an offset and has something inside up to another.
+    fn tag(&self, start: usize, inside: usize) -> Range<usize> {
+        let text = self.text();
+        let inside = inside.max(start);
+        let end = text.get(inside..).and_then(|rest| rest.find("%}")).map(|length| inside + length + 2);
+        start..end.unwrap_or(text.len())
+    }
+
+    fn bind(&mut self, target: &Expr, paths: &Paths) {
+        match &target.kind {
+            ExprKind::Name(name) => self.bind_name(&name.name, paths.clone()),
+            ExprKind::Tuple(items) => items.iter().for_each(|item| self.bind(item, paths)),
+            ExprKind::NamespaceTarget(name, _) => {
+                // Whatever is read from the namespace can show it, under whatever name.
+                for scope in &mut self.scopes {
+                    if let Some(binding) = scope.get_mut(&name.name) {
+                        binding.paths.extend(paths.iter().cloned());
+                    }
+                }
+                self.names.bound.entry(name.name.clone()).or_default().extend(paths.iter().cloned());
             }
+            _ => {}
         }
     }
 
-    /// `a, b = …`: each of them is an item of the value.
-    fn unpack(&mut self, targets: &[Expr<'_>], paths: &Paths) {
-        let items = released(paths);
-        targets.iter().for_each(|target| self.bind(target, &items));
-    }
-
-    /// Notes what an attribute of a namespace can hold.
-    fn put(&mut self, attribute: &str, paths: Paths) {
-        let known = self.names.held.entry(attribute.to_owned()).or_default();
-        known.extend(paths);
-        *known = bounded(std::mem::take(known));
-    }
-
-    fn bind_name(&mut self, name: &str, mut paths: Paths) {
-        if paths.remove(OWN) {
-            paths.insert(format!("{OWN}{name}"));
-        }
-        let paths = or_own(name, paths);
-        if self.scopes.is_empty() {
-            self.scopes.push(HashMap::new());
-        }
+    fn bind_name(&mut self, name: &str, paths: Paths) {
+        let bound = self.names.bound.entry(name.to_owned()).or_default();
+        bound.extend(paths.iter().cloned());
+        *bound = bounded(std::mem::take(bound));
         if let Some(scope) = self.scopes.last_mut() {
             let binding = scope.entry(name.to_owned()).or_default();
-            binding.paths =
-                bounded(std::mem::take(&mut binding.paths).into_iter().chain(paths.clone()).collect());
+            binding.paths = bounded(std::mem::take(&mut binding.paths).into_iter().chain(paths).collect());
             binding.certain = true;
         }
-        let bound = self.names.bound.entry(name.to_owned()).or_default();
-        *bound = bounded(std::mem::take(bound).into_iter().chain(paths).collect());
     }
 
     /// What a name means locally, and whether it can mean nothing else.
     fn local(&self, name: &str) -> (Paths, bool) {
         let mut paths = Paths::new();
-        let mut certain = false;
-        let (mut outside, mut inside) = (self.blocks > 0, false);
-        for (depth, scope) in self.scopes.iter().enumerate().rev() {
+        for scope in self.scopes.iter().rev() {
             let Some(binding) = scope.get(name) else { continue };
             paths.extend(binding.paths.iter().cloned());
+            let seen_later = binding.space || (self.macros > 0 && self.known.contains(name));
+            if seen_later {
+                paths.extend(self.later.get(name).into_iter().flatten().cloned());
+            }
             if binding.certain {
-                certain = true;
-                outside &= depth < self.innermost_block;
-                inside = depth >= self.innermost_macro;
-                break;
+                return (bounded(paths), true);
             }
         }
-        if self.macros > 0 && !inside && self.known.contains(name) {
-            paths.insert(named(THIS, name));
-            if !certain {
-                // It is set later, or elsewhere: whoever calls the macro before that sees the caller's.
-                paths.insert(name.to_owned());
-            }
-            certain = true;
+        let later = self.macros > 0 && self.known.contains(name);
+        if later {
+            // It is set later, or elsewhere: a call before that sees the caller's.
+            paths.extend(self.later.get(name).into_iter().flatten().cloned());
         }
-        let is_shared = self
-            .shared
-            .is_some_and(|shared| shared.exported.contains(name) || (outside && shared.bound.contains(name)));
-        if is_shared && !paths.is_empty() {
-            paths.insert(named(ANY, name));
-        }
-        (bounded(paths), certain)
+        (bounded(paths), later)
     }
 
     /// Walks a body whose definitions may not happen, and returns them.
-    fn branch(&mut self, statements: &[Stmt<'_>]) -> (Paths, HashMap<String, Binding>) {
+    fn branch(&mut self, statements: &[Statement]) -> (Paths, Bindings) {
         self.scopes.push(HashMap::new());
         let shown = self.body(statements);
         (shown, self.scopes.pop().unwrap_or_default())
     }
 
     /// What is defined in one branch only may still be what it was before.
-    fn merge(&mut self, then: HashMap<String, Binding>, mut otherwise: HashMap<String, Binding>) {
-        if self.scopes.is_empty() {
-            self.scopes.push(HashMap::new());
+    fn merge(&mut self, branches: Vec<Bindings>) {
+        let count = branches.len();
+        let mut all: HashMap<String, (Paths, usize)> = HashMap::new();
+        for (name, binding) in branches.into_iter().flatten() {
+            let known = all.entry(name).or_default();
+            known.0.extend(binding.paths);
+            known.1 += usize::from(binding.certain);
         }
         let Some(scope) = self.scopes.last_mut() else { return };
-        for (name, binding) in then {
-            let other = otherwise.remove(&name).unwrap_or_default();
+        for (name, (paths, certain)) in all {
             let known = scope.entry(name).or_default();
-            known.certain |= binding.certain && other.certain;
-            known.paths.extend(binding.paths.into_iter().chain(other.paths));
-            known.paths = bounded(std::mem::take(&mut known.paths));
-        }
-        for (name, binding) in otherwise {
-            let known = scope.entry(name).or_default();
-            known.paths.extend(binding.paths);
-            known.paths = bounded(std::mem::take(&mut known.paths));
+            known.certain |= certain == count;
+            known.paths = bounded(std::mem::take(&mut known.paths).into_iter().chain(paths).collect());
         }
     }
 
@@ -260,7 +229,7 @@ impl Walk<'_> {
             let known = names.entry(name).or_default();
             *known = bound.max(*known);
         }
-        for name in self.last.iter().filter(|_| self.macros > 0) {
+        for name in self.known.iter().filter(|_| self.macros > 0) {
             let known = names.entry(name).or_default();
             *known = Bound::Perhaps.max(*known);
         }
@@ -279,317 +248,440 @@ impl Walk<'_> {
     }
 
     /// Walks statements and returns the variables that can show in what they print.
-    fn body(&mut self, statements: &[Stmt<'_>]) -> Paths {
+    fn body(&mut self, statements: &[Statement]) -> Paths {
         let mut shown = Paths::new();
         for statement in statements {
-            shown.extend(beside_others(self.statement(statement)));
+            let conditional = matches!(
+                statement.kind,
+                StatementKind::For(_) | StatementKind::Macro(..) | StatementKind::If(..)
+            );
+            self.conditions += usize::from(conditional);
+            shown.extend(self.statement(statement));
+            self.conditions -= usize::from(conditional);
             shown = capped(shown);
         }
         shown
     }
 
-    fn emitted(&mut self, span: Span, paths: &Paths, accessor: Option<&str>) {
-        let start = span.start_offset as usize;
-        let is_free = |name: &str| self.local(name).0.iter().all(|path| is_own(path));
-        let as_is = self.escapes == 0 && accessor.is_some_and(is_free);
-        let accessor = accessor.map(str::to_owned);
-        self.emissions.push(Emitted { start, paths: paths.clone(), accessor, as_is });
+    fn emitted(&mut self, range: Range<usize>, paths: &Paths, accessor: Option<&str>) {
+        let known = self.emissions.entry(range.start);
+        let emitted = known.or_insert_with(|| Emitted {
+            range,
+            paths: Paths::new(),
+            accessor: accessor.map(str::to_owned),
+        });
+        emitted.paths.extend(paths.iter().cloned());
+        if emitted.accessor.as_deref() != accessor {
+            emitted.accessor = None;
+        }
     }
 
-    fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
-        let conditional = match statement {
-            Stmt::ForLoop(_) | Stmt::Macro(_) => true,
-            Stmt::IfCond(cond) => fence::at(self.source, range(cond.span()).start).is_none(),
-            _ => false,
-        };
-        self.conditions += usize::from(conditional);
-        let shown = self.statement_itself(statement);
-        self.conditions -= usize::from(conditional);
-        shown
-    }
-
-    /// A fence is a filter block, see [`fence`].
-    fn fence(&mut self, block: &Spanned<IfCond<'_>>, name: Range<usize>) -> Paths {
-        self.names.captures = true;
-        let kind = CallableKind::Filter;
-        self.names.callables.push(Callable { kind, name: fence::NAME.to_owned(), range: name });
-        let mut paths = self.body(&block.true_body);
-        paths.extend(self.expression(&block.expr));
-        self.emitted(block.span(), &paths, None);
-        paths
-    }
-
-    fn statement_itself(&mut self, statement: &Stmt<'_>) -> Paths {
-        match statement {
-            Stmt::Template(template) => self.body(&template.children),
-            Stmt::EmitRaw(_) => Paths::new(),
-            Stmt::EmitExpr(emit) => {
+    fn statement(&mut self, statement: &Statement) -> Paths {
+        let start = statement.range.start as usize;
+        match &statement.kind {
+            StatementKind::Data | StatementKind::Break | StatementKind::Continue => Paths::new(),
+            StatementKind::Emit(value) => {
                 let captured = self.names.captures;
-                let paths = self.expression(&emit.expr);
+                let paths = self.expression(value);
                 // Printed at once, a block's text goes where all text goes and becomes no value.
-                if calls_block(&emit.expr) {
+                if calls_block(value) {
                     self.names.captures = captured;
                 }
-                self.emitted(emit.span(), &paths, accessor(&emit.expr));
+                let is_tag = self.text().get(start..).is_some_and(|rest| rest.starts_with("{{"));
+                let tag =
+                    if is_tag { range(statement.range) } else { self.tag(start, value.range.end as usize) };
+                self.emitted(tag, &paths, accessor(value));
                 paths
             }
-            Stmt::ForLoop(each) => {
-                self.names.loops = true;
-                let items = step(self.expression(&each.iter), "[]");
-                let mut shown = self.turns(each, items);
-                // Without items there is no item either. What is set then stays set.
-                let (other, otherwise) = self.branch(&each.else_body);
-                self.merge(otherwise, HashMap::new());
-                shown.extend(other);
-                shown
-            }
-            Stmt::IfCond(cond) => {
-                if let Some(name) = fence::at(self.source, range(cond.span()).start) {
-                    return self.fence(cond, name);
+            StatementKind::If(branches, otherwise) => {
+                let mut shown = Paths::new();
+                let mut bound = Vec::new();
+                for (test, body) in branches {
+                    self.expression(test);
+                    let (more, set) = self.branch(body);
+                    shown.extend(more);
+                    bound.push(set);
                 }
-                self.expression(&cond.expr);
-                let (mut shown, then) = self.branch(&cond.true_body);
-                let (other, otherwise) = self.branch(&cond.false_body);
-                self.merge(then, otherwise);
-                shown.extend(other);
+                let (more, set) = self.branch(otherwise);
+                shown.extend(more);
+                bound.push(set);
+                self.merge(bound);
                 bounded(shown)
             }
-            Stmt::WithBlock(with) => self.scoped(|walk| {
-                for (target, value) in &with.assignments {
-                    let paths = walk.expression(value);
-                    walk.bind(target, &paths);
+            StatementKind::For(each) => {
+                self.names.loops = true;
+                let items = step(self.expression(&each.iterable), "[]");
+                let mut shown = self.scoped(|walk| {
+                    walk.bind(&each.target, &items);
+                    walk.bind_name("loop", items.clone());
+                    if let Some((test, ..)) = &each.test {
+                        walk.expression(test);
+                    }
+                    walk.body(&each.body.statements)
+                });
+                if each.recursive {
+                    self.names.captures = true;
+                    let tag = self.tag(start, each.iterable.range.end as usize);
+                    self.emitted(tag, &shown, None);
                 }
-                walk.body(&with.body)
-            }),
-            Stmt::Set(set) => {
-                let paths = self.expression(&set.expr);
-                self.bind(&set.target, &paths);
-                Paths::new()
-            }
-            Stmt::SetBlock(set) => {
-                self.names.captures = true;
-                // What is set inside stays set behind it.
-                let mut paths = self.body(&set.body);
-                if let Some(filter) = &set.filter {
-                    paths.extend(self.expression(filter));
-                }
-                self.bind(&set.target, &paths);
-                Paths::new()
-            }
-            Stmt::AutoEscape(escape) => {
-                self.expression(&escape.enabled);
-                self.escapes += 1;
-                let shown = self.body(&escape.body);
-                self.escapes -= 1;
+                shown.extend(self.scoped(|walk| walk.body(&each.otherwise.statements)));
                 shown
             }
-            Stmt::FilterBlock(filter) => {
+            StatementKind::With(with) => {
+                let values: Vec<Paths> = with.pairs.iter().map(|(_, value)| self.expression(value)).collect();
+                self.scoped(|walk| {
+                    for ((target, _), paths) in with.pairs.iter().zip(&values) {
+                        walk.bind(target, paths);
+                    }
+                    walk.body(&with.body.statements)
+                })
+            }
+            StatementKind::Autoescape(node) => {
+                self.expression(&node.0);
+                self.inner(&node.1)
+            }
+            StatementKind::Set(target, value) => {
+                let paths = self.expression(value);
+                self.bind(target, &paths);
+                let makes_space =
+                    matches!(&value.kind, ExprKind::Call(callee, _) if is_name(callee, "namespace"));
+                if let (true, ExprKind::Name(name)) = (makes_space, &target.kind)
+                    && let Some(binding) = self.scopes.last_mut().and_then(|scope| scope.get_mut(&name.name))
+                {
+                    binding.space = true;
+                }
+                Paths::new()
+            }
+            StatementKind::SetBlock(set) => {
                 self.names.captures = true;
-                let mut paths = self.body(&filter.body);
-                paths.extend(self.expression(&filter.filter));
-                self.emitted(filter.span(), &paths, None);
+                let mut paths = self.inner(&set.body);
+                paths.extend(set.filter.iter().flat_map(|filter| self.expression(filter)).collect::<Paths>());
+                self.bind(&set.target, &paths);
+                Paths::new()
+            }
+            StatementKind::FilterBlock(node) => {
+                self.names.captures = true;
+                let mut paths = self.inner(&node.1);
+                paths.extend(self.expression(&node.0));
+                let tag = self.tag(start, node.0.range.end as usize);
+                self.emitted(tag, &paths, None);
                 paths
             }
-            Stmt::Block(block) => {
-                let range = name_range(self.source, block.span(), block.name);
+            StatementKind::Macro(index, name) => {
+                self.names.captures = true;
+                let shown = self.declaration(*index);
+                self.bind_name(&name.name, shown);
+                Paths::new()
+            }
+            StatementKind::CallBlock(call, index) => {
+                self.names.captures = true;
+                let mut paths = self.declaration(*index);
+                paths.extend(self.expression(call));
+                let tag = self.tag(start, call.range.end as usize);
+                self.emitted(tag, &paths, None);
+                paths
+            }
+            StatementKind::Block(index) => {
+                let Some(block) = self.template.tree().blocks.get(*index as usize) else {
+                    return Paths::new();
+                };
+                let whole = range(block.range);
+                let name = whole.end.saturating_sub(block.name.len())..whole.end;
                 let nested = self.blocks > 0;
-                self.names.blocks.push(Block { name: block.name.to_owned(), range, nested });
+                self.names.blocks.push(Block { name: block.name.clone(), range: name, nested });
                 self.blocks += 1;
-                let around = std::mem::replace(&mut self.innermost_block, self.scopes.len());
-                let shown = self.scoped(|walk| walk.body(&block.body));
-                self.innermost_block = around;
+                let shown = self.inner(&block.body);
                 self.blocks -= 1;
                 shown
             }
-            Stmt::Import(import) => {
-                self.reference(ReferenceKind::Import, &import.expr, false);
-                self.bind(&import.name, &Paths::from([MODULE.to_string()]));
+            StatementKind::Extends(name) => {
+                self.reference(ReferenceKind::Extends, name, false);
                 Paths::new()
             }
-            Stmt::FromImport(import) => {
-                self.reference(ReferenceKind::Import, &import.expr, false);
-                let number = self.names.references.len().saturating_sub(1);
-                for (name, alias) in &import.names {
-                    let paths = match name {
-                        Expr::Var(var) => from_module(number, var.id),
-                        _ => MODULE.to_string(),
-                    };
-                    self.bind(alias.as_ref().unwrap_or(name), &Paths::from([paths]));
+            StatementKind::Include(node) => {
+                self.reference(ReferenceKind::Include, &node.template, node.ignore_missing);
+                Paths::new()
+            }
+            StatementKind::Import(node) => {
+                self.reference(ReferenceKind::Import, &node.template, false);
+                match &node.names {
+                    Imported::Module(name) => self.bind_name(&name.name, Paths::new()),
+                    Imported::Names(all) => {
+                        all.iter().for_each(|(_, name)| self.bind_name(&name.name, Paths::new()));
+                    }
                 }
                 Paths::new()
             }
-            Stmt::Extends(extends) => {
-                self.reference(ReferenceKind::Extends, &extends.name, false);
+            StatementKind::Do(value) => {
+                self.expression(value);
                 Paths::new()
             }
-            Stmt::Include(include) => {
-                self.reference(ReferenceKind::Include, &include.name, include.ignore_missing);
-                Paths::from([OTHER.to_owned()])
-            }
-            Stmt::Macro(declared) => {
-                self.names.captures = true;
-                let paths = self.declaration(declared);
-                self.bind_name(declared.name, paths);
-                Paths::new()
-            }
-            Stmt::CallBlock(call) => {
-                self.names.captures = true;
-                let mut paths = self.declaration(&call.macro_decl);
-                self.names.passed.extend(paths.iter().cloned());
-                paths.extend(self.call(&call.call));
-                self.emitted(call.span(), &paths, None);
-                paths
-            }
-            Stmt::Do(statement) => {
-                self.call(&statement.call);
-                Paths::new()
-            }
-            Stmt::Continue(_) | Stmt::Break(_) => Paths::new(),
+            other => self.other(other),
         }
     }
 
-    /// Walks the body of a loop over these items.
-    fn turns(&mut self, each: &ast::Spanned<ast::ForLoop<'_>>, mut items: Paths) -> Paths {
-        let start = each.span().start_offset as usize;
-        // `loop` has items too.
-        let mut itself = held(items.clone());
-        self.loops.push((start, items.clone()));
-        if each.recursive {
-            // It can be called with other items, and then shows what its body does.
-            items.extend([PARAMETER.to_owned(), named(THIS, &recursion(start))]);
-            itself.extend([PARAMETER.to_owned(), named(THIS, &body(start))]);
+    /// Statements that only hold others.
+    fn other(&mut self, statement: &StatementKind) -> Paths {
+        match statement {
+            StatementKind::Generation(index) => self.declaration(*index),
+            _ => Paths::new(),
         }
-        self.recursive += usize::from(each.recursive);
-        let shown = self.scoped(|walk| {
-            walk.bind(&each.target, &items);
-            walk.bind_name("loop", itself);
-            if let Some(filter) = &each.filter_expr {
-                walk.expression(filter);
-            }
-            walk.body(&each.body)
-        });
-        self.recursive -= usize::from(each.recursive);
-        self.loops.pop();
-        if each.recursive {
-            self.names.bound.insert(body(start), shown.clone());
-        }
-        shown
     }
 
-    /// Notes that the innermost loop runs over these as well. What is in its items is known to show.
-    fn recurse(&mut self, arguments: &Paths) {
-        let Some((start, items)) = self.loops.last() else { return };
-        let (again, more) = (named(THIS, &recursion(*start)), step(arguments.clone(), "[]"));
-        let is_known = |path: &String| items.iter().chain([&again]).any(|item| path.starts_with(item));
-        let more = more.into_iter().filter(|path| !is_known(path));
-        self.names.bound.entry(recursion(*start)).or_default().extend(more);
+    fn inner(&mut self, body: &Body) -> Paths {
+        self.scoped(|walk| walk.body(&body.statements))
     }
 
     /// Walks a macro and returns the outside variables that can show in what it returns.
-    fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
-        let given = Paths::from([PARAMETER.to_string()]);
+    fn declaration(&mut self, index: u32) -> Paths {
+        let template = self.template;
+        let Some(node): Option<&Macro> = template.tree().macros.get(index as usize) else {
+            return Paths::new();
+        };
         self.macros += 1;
-        let around = std::mem::replace(&mut self.innermost_macro, self.scopes.len());
-        let mut shown = self.scoped(|walk| {
-            // A default may name the macro's own names, and sees what the macro sees.
-            let defaults = declared.defaults.iter().flat_map(|value| walk.expression(value));
-            let defaults: Paths = defaults.chain(given.clone()).collect();
-            for argument in &declared.args {
-                walk.bind(argument, &defaults);
+        let shown = self.scoped(|walk| {
+            let defaults: Paths = node.defaults.iter().flat_map(|value| walk.expression(value)).collect();
+            for parameter in &node.parameters {
+                walk.bind_name(&parameter.name, defaults.clone());
             }
-            for name in ["caller", "varargs", "kwargs"] {
-                walk.bind_name(name, given.clone());
+            for name in ["caller", "varargs", "kwargs", node.name.as_str()] {
+                walk.bind_name(name, Paths::new());
             }
-            walk.bind_name(declared.name, Paths::new());
-            walk.body(&declared.body)
+            walk.body(&node.body.statements)
         });
-        self.innermost_macro = around;
         self.macros -= 1;
-        if self.macros == 0 && self.recursive == 0 {
-            // What it is called with shows where it is called.
-            shown.remove(PARAMETER);
-        }
         shown
     }
 
-    fn reference(&mut self, kind: ReferenceKind, name: &Expr<'_>, optional: bool) {
-        let names = match name {
-            Expr::Const(constant) => constant.value.as_str().map(|name| vec![name.to_owned()]),
-            Expr::List(list) => strings(&list.items),
-            Expr::Tuple(tuple) => strings(&tuple.items),
+    fn reference(&mut self, kind: ReferenceKind, name: &Expr, optional: bool) {
+        let names = match &name.kind {
+            ExprKind::Text(text, _) => Some(vec![text.clone()]),
+            ExprKind::List(items) | ExprKind::Tuple(items) => strings(items),
             _ => None,
         };
         if names.is_none() {
             self.expression(name);
         }
-        let conditional = self.conditions > 0;
         // An imported template sees nothing of the one that imports it.
         let lent = if kind == ReferenceKind::Include { self.lent() } else { Arc::default() };
-        self.names.lends_parameters |= self.macros > 0 || self.recursive > 0;
         self.names.references.push(Reference {
             kind,
             names,
-            range: range(name.span()),
+            range: range(name.range),
             optional,
-            conditional,
+            conditional: self.conditions > 0,
             in_macro: self.macros > 0,
             lent,
         });
     }
-}
 
-/// Spans of blocks and calls begin at a keyword or operand; people want the name underlined.
-pub(in crate::template::jinja) fn name_range(source: &str, span: Span, name: &str) -> Range<usize> {
-    let whole = range(span);
-    let text = source.get(whole.clone()).unwrap_or_default();
-    // The name stands behind its operand, so it is the last mention before the arguments that counts.
-    let head = text.find('(').filter(|open| text[..*open].contains(name)).unwrap_or(text.len());
-    match text[..head].rfind(name) {
-        Some(at) => whole.start + at..whole.start + at + name.len(),
-        None => whole,
+    fn all<'e>(&mut self, items: impl IntoIterator<Item = &'e Expr>) -> Paths {
+        let mut paths = Paths::new();
+        for item in items {
+            paths.extend(self.expression(item));
+            paths = capped(paths);
+        }
+        paths
+    }
+
+    fn arguments(&mut self, given: &Arguments) -> Paths {
+        let named = given.named.iter().map(|(_, value)| value);
+        let stars = given.star.iter().chain(&given.double_star);
+        self.all(given.positional.iter().chain(named).chain(stars))
+    }
+
+    /// Walks an expression and returns the variables that can show in its value.
+    fn expression(&mut self, expression: &Expr) -> Paths {
+        match &expression.kind {
+            ExprKind::None
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Text(..)
+            | ExprKind::NamespaceTarget(..) => Paths::new(),
+            ExprKind::Name(_) | ExprKind::Attribute(..) | ExprKind::Item(..) => self.path(expression),
+            ExprKind::List(items) | ExprKind::Tuple(items) => self.all(items),
+            ExprKind::Dict(pairs) => self.all(pairs.iter().flat_map(|(key, value)| [key, value])),
+            ExprKind::If(test, value, otherwise) => {
+                // The condition decides which value shows; it does not show itself.
+                self.expression(test);
+                self.all([&**value].into_iter().chain(otherwise.as_deref()))
+            }
+            ExprKind::Slice(value, slice) => {
+                self.all([&slice.start, &slice.stop, &slice.step].into_iter().flatten());
+                self.expression(value)
+            }
+            ExprKind::Call(callee, given) => self.call(callee, given),
+            ExprKind::Filter(value, named) => {
+                let mut paths = self.all(value.as_deref());
+                paths.extend(self.arguments(&named.arguments));
+                self.callable(CallableKind::Filter, &named.name, named.range);
+                self.named_by_string(named);
+                paths
+            }
+            ExprKind::Test(value, named) => {
+                let mut paths = self.expression(value);
+                paths.extend(self.arguments(&named.arguments));
+                self.callable(CallableKind::Test, &named.name, named.range);
+                paths
+            }
+            _ => {
+                let mut children = Vec::new();
+                cuebook_template::ast::each_child(expression, &mut |child| children.push(child));
+                self.all(children)
+            }
+        }
+    }
+
+    /// `map` and its kin take the name of a filter or test as a string.
+    fn named_by_string(&mut self, named: &Named) {
+        let at = match named.name.as_str() {
+            "map" | "select" | "reject" => 0,
+            "selectattr" | "rejectattr" => 1,
+            _ => return,
+        };
+        let Some(argument) = named.arguments.positional.get(at) else { return };
+        let ExprKind::Text(name, _) = &argument.kind else { return };
+        let kind = if named.name == "map" { CallableKind::Filter } else { CallableKind::Test };
+        self.callable(kind, name, argument.range);
+    }
+
+    fn callable(&mut self, kind: CallableKind, name: &str, at: cuebook_template::Range) {
+        let whole = range(at);
+        let text = self.text().get(whole.clone()).unwrap_or_default();
+        let range = text
+            .find(name)
+            .map_or(whole.clone(), |found| whole.start + found..whole.start + found + name.len());
+        self.names.callables.push(Callable { kind, name: name.to_owned(), range });
+    }
+
+    fn call(&mut self, callee: &Expr, given: &Arguments) -> Paths {
+        self.names.captures |= names_block(callee) || is_name(callee, "loop");
+        let mut paths = match &callee.kind {
+            ExprKind::Name(name) if name.name == "super" => Paths::new(),
+            ExprKind::Name(name) => {
+                let (paths, certain) = self.local(&name.name);
+                if !certain {
+                    self.callable(CallableKind::Function, &name.name, name.range);
+                }
+                paths
+            }
+            // `self.block()` is a block of the template and not a variable.
+            ExprKind::Attribute(value, _) if is_name(value, "self") => Paths::new(),
+            // A method belongs to its receiver: `name.upper()` shows `name`.
+            ExprKind::Attribute(value, _) => self.expression(value),
+            _ => self.expression(callee),
+        };
+        paths.extend(self.arguments(given));
+        paths
+    }
+
+    /// The path of an attribute or item chain, with local names replaced by what feeds them.
+    fn path(&mut self, expression: &Expr) -> Paths {
+        let (root, way) = self.way(expression);
+        let ExprKind::Name(name) = &root.kind else { return self.expression(root) };
+        let counts = name.name == "loop" && way.strip_prefix('.').is_some_and(is_counter);
+        let (paths, certain) = self.local(&name.name);
+        if certain && counts {
+            return Paths::new();
+        }
+        let is_space =
+            self.scopes.iter().rev().find_map(|scope| scope.get(&name.name)).is_some_and(|it| it.space);
+        let step = if is_space { "" } else { way.as_str() };
+        let mut found: Paths = paths.iter().map(|path| followed(path, step)).collect();
+        if !certain {
+            found.insert(followed(&name.name, &way));
+            // These are the engine's, and no caller has to give them.
+            if !["self", "loop"].contains(&name.name.as_str()) {
+                let path = followed(&name.name, &way);
+                let (root, range) = (name.name.clone(), range(expression.range));
+                self.names.reads.push(Read { root, path, range, maybe_local: false });
+            }
+        }
+        bounded(found)
+    }
+
+    /// The expression that a chain of attributes and items begins with, and the way from there.
+    fn way<'e>(&mut self, expression: &'e Expr) -> (&'e Expr, String) {
+        let mut steps = Vec::new();
+        let mut at = expression;
+        loop {
+            match &at.kind {
+                ExprKind::Attribute(value, name) => {
+                    steps.push(format!(".{name}"));
+                    at = value;
+                }
+                ExprKind::Item(value, item) => {
+                    steps.push(match &item.kind {
+                        ExprKind::Text(key, _) => format!(".{key}"),
+                        ExprKind::Int(number) => format!("[{number}]"),
+                        _ => {
+                            self.expression(item);
+                            "[]".to_owned()
+                        }
+                    });
+                    at = value;
+                }
+                _ => break,
+            }
+        }
+        steps.reverse();
+        (at, steps.concat())
     }
 }
 
-fn strings(items: &[Expr<'_>]) -> Option<Vec<String>> {
-    items
-        .iter()
-        .map(|item| match item {
-            Expr::Const(constant) => constant.value.as_str().map(str::to_owned),
-            _ => None,
-        })
-        .collect()
+/// The same path further by a way, unless it gets too long.
+fn followed(path: &str, way: &str) -> String {
+    use crate::template::jinja::paths::LONGEST_PATH;
+    if path.len() + way.len() <= LONGEST_PATH { format!("{path}{way}") } else { path.to_owned() }
+}
+
+fn targets(target: &Expr, names: &mut HashSet<String>) {
+    match &target.kind {
+        ExprKind::Name(name) => drop(names.insert(name.name.clone())),
+        ExprKind::Tuple(items) => items.iter().for_each(|item| targets(item, names)),
+        _ => {}
+    }
+}
+
+fn strings(items: &[Expr]) -> Option<Vec<String>> {
+    let text = |item: &Expr| match &item.kind {
+        ExprKind::Text(text, _) => Some(text.clone()),
+        _ => None,
+    };
+    items.iter().map(text).collect()
 }
 
 /// The name that an expression begins with which does nothing but look up attributes and items.
-fn accessor<'s>(expression: &Expr<'s>) -> Option<&'s str> {
-    match expression {
-        Expr::Var(var) => Some(var.id),
-        Expr::GetAttr(get) => accessor(&get.expr),
-        Expr::GetItem(get) => accessor(&get.expr),
+fn accessor(expression: &Expr) -> Option<&str> {
+    match &expression.kind {
+        ExprKind::Name(name) => Some(&name.name),
+        ExprKind::Attribute(value, _) | ExprKind::Item(value, _) => accessor(value),
         _ => None,
     }
 }
 
+fn is_name(expression: &Expr, wanted: &str) -> bool {
+    matches!(&expression.kind, ExprKind::Name(name) if name.name == wanted)
+}
+
 /// `super` or `self.block`, which give the text of a block when they are called.
-fn names_block(callee: &Expr<'_>) -> bool {
-    match callee {
-        Expr::Var(var) => var.id == "super",
-        Expr::GetAttr(attr) => matches!(&attr.expr, Expr::Var(var) if var.id == "self"),
+fn names_block(callee: &Expr) -> bool {
+    match &callee.kind {
+        ExprKind::Name(name) => name.name == "super",
+        ExprKind::Attribute(value, _) => is_name(value, "self"),
         _ => false,
     }
 }
 
 /// `super()` or `self.block()` and nothing else.
-fn calls_block(expression: &Expr<'_>) -> bool {
-    matches!(expression, Expr::Call(call) if call.args.is_empty() && names_block(&call.expr))
+fn calls_block(expression: &Expr) -> bool {
+    matches!(&expression.kind, ExprKind::Call(callee, given)
+        if names_block(callee) && given.positional.is_empty() && given.named.is_empty())
 }
 
-/// The name under which it is noted what a recursive loop is called with, as items.
-fn recursion(start: usize) -> String {
-    format!("loop() {start}")
-}
-
-/// The name under which it is noted what the body of a recursive loop shows.
-fn body(start: usize) -> String {
-    format!("for {start}")
+/// What `loop` counts, which shows none of its items.
+fn is_counter(attribute: &str) -> bool {
+    ["index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"]
+        .contains(&attribute)
 }
