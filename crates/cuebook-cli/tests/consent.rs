@@ -339,7 +339,7 @@ fn a_value_cannot_close_the_fences_of_the_built_in_prompts() {
 }
 
 #[test]
-fn a_fence_is_the_engines_and_its_content_the_values() {
+fn a_fence_is_the_engines_and_its_content_keeps_its_origins() {
     let project = Project::new();
     project.write(
         "prompts/p/template.md",
@@ -366,7 +366,13 @@ fn a_fence_is_the_engines_and_its_content_the_values() {
         kinds,
         [
             ("<notes-2>", "frame"),
-            ("\n- a\n- </notes>\n", "value"),
+            ("\n", "literal"),
+            ("- ", "literal"),
+            ("a", "value"),
+            ("\n", "literal"),
+            ("- ", "literal"),
+            ("</notes>", "value"),
+            ("\n", "literal"),
             ("</notes-2>", "frame"),
             ("|", "literal"),
             ("<text>\n", "frame"),

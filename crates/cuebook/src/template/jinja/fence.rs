@@ -1,8 +1,8 @@
 //! Fences: text between tags that it cannot close, as in `{{ doc|fence("doc") }}` or `{% fence "doc" %}…{% endfence %}`.
 //!
 //! The tag is the label, unless the text holds such a tag in any spelling: then the label gets the smallest free number,
-//! `<doc-2>`. Nothing is random, so the same values give the same bytes. The tags are the engine's text and the content stays the
-//! value's.
+//! `<doc-2>`. Nothing is random, so the same values give the same bytes. The tags are the engine's text, and the content keeps
+//! its origins.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -43,6 +43,9 @@ pub(crate) fn is_label(label: &str) -> bool {
 /// The content between tags that it cannot close. Attributes are escaped.
 fn fenced(label: &str, attributes: &[(String, String)], content: &str) -> Vec<Framed> {
     let Tags { open, bracket, close } = Tags::around(label, content);
+    if attributes.is_empty() {
+        return vec![Framed::Frame(open + bracket), Framed::Value, Framed::Frame(close)];
+    }
     let mut parts = vec![Framed::Frame(open)];
     for (name, value) in attributes {
         parts.push(Framed::Argument(format!(" {name}=\"{}\"", attribute(value))));
