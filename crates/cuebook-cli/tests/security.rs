@@ -187,7 +187,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     (
         "M5",
         "work inside filters is free",
-        &["fuel_pays_for_work_inside_of_one_step", "a_render_ends_at_its_deadline"],
+        &["work_on_items_and_bytes_is_paid_for_in_proportion", "every_limit_is_an_error_of_its_own"],
     ),
     (
         "M6",

@@ -53,7 +53,7 @@ pub(crate) struct Render<'r> {
     /// Whether a slice of something that cannot be sliced is undefined.
     pub lenient_slices: Cell<bool>,
     /// Where the stack was when the render began.
-    stack: Stack,
+    stack: Cell<Stack>,
     /// Scopes that hold something that holds them, and namespaces, which can hold themselves. The end empties them.
     pub scopes: RefCell<Vec<Weak<Scope<'r>>>>,
     pub namespaces: RefCell<Vec<Weak<Special<'r>>>>,
@@ -112,7 +112,7 @@ impl<'r> Render<'r> {
             depth: Cell::new(0),
             random: Cell::new(env.seed | 1),
             lenient_slices: Cell::new(false),
-            stack: Stack::here(),
+            stack: Cell::new(Stack::here()),
             scopes: RefCell::default(),
             namespaces: RefCell::default(),
         }
@@ -174,7 +174,7 @@ impl<'r> Render<'r> {
     /// Refuses to go on where the stack gets short, however it got there.
     #[inline(always)]
     pub fn check_stack(&self) -> Result<()> {
-        if self.stack.used() > self.env.limits.stack_bytes { Err(self.no_stack()) } else { Ok(()) }
+        if self.stack.get().used() > self.env.limits.stack_bytes { Err(self.no_stack()) } else { Ok(()) }
     }
 
     #[cold]
@@ -222,7 +222,15 @@ impl<'r> Render<'r> {
             return Err(Error::limit(Exceeded::Depth, message));
         }
         self.depth.set(depth + 1);
-        let result = inside();
+        let stack = self.stack.get();
+        let result = match stack.used() > self.env.limits.stack_bytes / 2 {
+            false => inside(),
+            true => stacker::grow(self.env.limits.stack_bytes + RED_ZONE, || {
+                self.stack.set(Stack::here());
+                inside()
+            }),
+        };
+        self.stack.set(stack);
         self.depth.set(depth);
         result
     }

@@ -77,6 +77,8 @@ pub(crate) struct Sink {
     pub text: String,
     pub pieces: Vec<Piece>,
     limit: usize,
+    /// Whether it takes the text of a whole render, and not of a captured part.
+    whole: bool,
     /// Whether the limit counts characters, and how many of them the first `counted` bytes have.
     characters: Option<usize>,
     counted: usize,
@@ -108,6 +110,7 @@ impl Sink {
         keep_empty: bool,
     ) -> Sink {
         let mut sink = Sink::new(characters.unwrap_or(bytes));
+        sink.whole = true;
         sink.characters = characters.map(|_| 0);
         sink.keep_empty = keep_empty;
         sink.text.reserve(expected.0);
@@ -144,6 +147,10 @@ impl Sink {
     /// Counts the characters, once the bytes alone exceed the limit.
     #[cold]
     fn count(&mut self) -> Result<()> {
+        if !self.whole {
+            let message = format!("a string would be longer than {} bytes", self.limit);
+            return Err(Error::limit(Exceeded::Size, message));
+        }
         let Some(before) = self.characters else {
             let message = format!("the text is longer than the limit of {} bytes", self.limit);
             return Err(Error::limit(Exceeded::Output, message));

@@ -6,7 +6,6 @@
 
 mod changes;
 mod context;
-mod entries;
 mod late;
 mod layer;
 mod rich;
@@ -31,5 +30,4 @@ pub use system::{SYSTEM_NAMES, WORKSPACE_NAMES};
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validate_included, validation_error};
 pub use values::Variables;
-pub(crate) use values::{convert, to_json};
 pub use visibility::VisibilityOverrides;

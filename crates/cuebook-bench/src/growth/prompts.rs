@@ -23,7 +23,7 @@ pub fn shapes() -> Vec<Shape> {
             project.write(TEMPLATE, each(size, |n| format!("{{% set x = x ~ v{n} %}}\n")) + "{{ x }}")?;
             words("render p")
         }),
-        Shape::new("growing sets", "check", 40_000, |project, size| {
+        Shape::new("checked sets", "check", 40_000, |project, size| {
             project.write(TEMPLATE, each(size, |n| format!("{{% set x = x ~ v{n} %}}\n")))?;
             words("check p")
         }),

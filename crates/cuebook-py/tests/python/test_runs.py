@@ -182,7 +182,13 @@ WAYS = [
 def _program(book: Book, more: str) -> subprocess.Popen[str]:
     start = f"run = Book({str(book.root)!r}).start('answer', question='Why?', provider='local')"
     code = f"import time\nfrom cuebook import Book\n{start}\n{more}\n"
-    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+
+    # A shell that runs the tests in the background ignores Ctrl-C, and its programs inherit that.
+    def listen() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ), preexec_fn=listen)
 
 
 def test_a_program_that_ends_stops_its_runs(answers: Book, model: Model) -> None:

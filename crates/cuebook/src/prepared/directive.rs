@@ -16,7 +16,7 @@ use crate::template::engine::Outline;
 use crate::template::input::{self, Values};
 use crate::template::jinja::names::Names;
 use crate::template::unit::Unit;
-use crate::variables::{Context, Layer, SYSTEM, Scope, Variables, to_json, validation_error};
+use crate::variables::{Context, Layer, SYSTEM, Scope, Variables, validation_error};
 
 /// A directive, and the item that it was read from.
 pub(super) struct DirectiveBody {
@@ -103,7 +103,7 @@ impl Values for OfScope<'_> {
 /// A value that somebody gave or that is a default. What the system knows is no input.
 fn given(scope: &Scope, key: &str) -> Option<Json> {
     let (layer, value) = scope.find(key)?;
-    (key != SYSTEM || layer != Layer::System).then(|| to_json(&value))
+    (key != SYSTEM || layer != Layer::System).then(|| value.into_owned())
 }
 
 impl DirectiveBody {

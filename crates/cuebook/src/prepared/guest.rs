@@ -7,8 +7,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use minijinja::Value;
-
 use super::Shelf;
 use super::directive::OfScope;
 use super::hosting::{Asked, Hosting, House};
@@ -31,7 +29,7 @@ use crate::template::input::Template as InputTemplate;
 use crate::template::jinja::Settings;
 use crate::template::jinja::names::Names;
 use crate::template::unit::Unit;
-use crate::variables::{Scope, convert, refuse_invalid, validate_included};
+use crate::variables::{Scope, refuse_invalid, validate_included};
 
 /// Something that is included.
 pub struct Guest {
@@ -324,9 +322,9 @@ impl Guest {
             let is_anothers = scope.is_contested_default(name);
             let is_missing = is_anothers || scope.find(name).is_none();
             match &variable.default {
-                Some(default) if is_missing => defaults.push((name.clone(), convert(default))),
+                Some(default) if is_missing => defaults.push((name.clone(), Some(default.clone()))),
                 None if is_anothers && variable.need != Need::Required => {
-                    defaults.push((name.clone(), Value::UNDEFINED));
+                    defaults.push((name.clone(), None));
                 }
                 _ => problems.extend(validate_included(variable, scope)),
             }

@@ -24,8 +24,6 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use minijinja::Value;
-use minijinja::value::ValueKind;
 use serde_json::{Map, Value as Json};
 
 pub use self::alone::Alone;
@@ -37,8 +35,6 @@ use super::python::{is_space, split_lines, to_str};
 use super::sink::{Full, Sink};
 use super::unit::{Emission, FENCE, Unit};
 use crate::source::{OffsetMap, Place, Source};
-use crate::variables::convert;
-use crate::variables::to_json;
 
 /// What happens where a placeholder has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -153,11 +149,11 @@ impl Template {
     }
 
     /// Writes into the sink, as the unit of this number. `value` is asked once for each placeholder of the text, with the number
-    /// and the name; `None` and the undefined value are missing.
+    /// and the name; `None` is missing.
     ///
     /// After a fault the sink holds what was written until then. White space that is taken back at the end counts for the sink's
     /// limit before.
-    pub fn write<V: Borrow<Value>>(
+    pub fn write<V: Borrow<Json>>(
         &self,
         unit: u32,
         sink: &mut Sink,
@@ -170,7 +166,7 @@ impl Template {
                 Step::Literal(range) => self.literal(unit, sink, start, range.clone())?,
                 Step::Value { placeholder, range } => {
                     let name = &self.placeholders[*placeholder];
-                    match value(*placeholder, name).filter(|value| !value.borrow().is_undefined()) {
+                    match value(*placeholder, name) {
                         Some(value) => {
                             let (mark, label) = (range.start as u32, self.fences.get(*placeholder));
                             if let Some(label) = label.and_then(Option::as_deref) {
@@ -210,17 +206,14 @@ impl Template {
         &self,
         sink: &mut Sink,
         start: usize,
-        value: &Value,
+        value: &Json,
         name: &str,
         range: &Range<usize>,
     ) -> Result<(), Fault> {
-        let kind = value.kind();
-        if kind == ValueKind::String
-            && let Some(text) = value.as_str()
-        {
+        if let Json::String(text) = value {
             return Ok(sink.value(shown(sink, start, text).as_bytes())?);
         }
-        if kind == ValueKind::Number && value.is_integer() {
+        if value.is_i64() || value.is_u64() {
             // Room for any of them, so that none needs a text of its own.
             let mut digits = [0; 48];
             let mut free = &mut digits[..];
@@ -236,14 +229,14 @@ impl Template {
     /// A value as text.
     fn printed<'v>(
         &self,
-        value: &'v Value,
+        value: &'v Json,
         name: &str,
         range: &Range<usize>,
     ) -> Result<std::borrow::Cow<'v, str>, Fault> {
-        match value.as_str().filter(|_| value.kind() == ValueKind::String) {
+        match value.as_str() {
             Some(text) => Ok(text.into()),
             None => {
-                let text = to_str(&to_json(value), self.string_bytes);
+                let text = to_str(value, self.string_bytes);
                 Ok(text.map_err(|error| self.unprintable(error, name, range))?.to_string().into())
             }
         }
@@ -328,6 +321,6 @@ fn name_range(text: &str, name: &str, placeholder: &Range<usize>) -> Range<usize
 pub fn expand(text: &str, values: &Map<String, Json>, missing: Missing) -> Result<String, Fault> {
     let template = Template::compile(Source::verbatim("text", text));
     let mut sink = Sink::new(usize::MAX, text.len(), 0);
-    template.write(0, &mut sink, missing, &mut |_, name| values.get(name).map(convert))?;
+    template.write(0, &mut sink, missing, &mut |_, name| values.get(name))?;
     Ok(sink.finish().0)
 }

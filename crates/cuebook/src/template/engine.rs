@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use minijinja::value::Object;
 use serde_json::{Map, Value as Json};
 
 use super::dollar::{self, Missing};
@@ -236,7 +235,7 @@ impl Engine for Dollar {
 
 impl Compiled for Arc<dollar::Alone> {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        let written = dollar::Alone::render(self, limit, |name| scope.get_value_by_str(name));
+        let written = dollar::Alone::render(self, limit, |name| scope.shown(name));
         written.map_err(|fault| {
             let known = scope.names();
             self.template().error(fault, known.iter().map(String::as_str), limit)

@@ -25,6 +25,7 @@ mod dedent;
 mod errors;
 mod flow;
 mod guest;
+mod item;
 mod parse;
 mod print;
 mod run;
@@ -37,9 +38,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use minijinja::Value;
+use serde_json::Value as Json;
 
 use self::flow::{Emissions, Text};
+use self::item::Item;
 use self::run::{Run, Stop};
 use self::tree::{Node, Slice};
 use super::annex::Annex;
@@ -150,20 +152,20 @@ impl Template {
 
     /// Renders with the given values, at most `limit` characters. What only a whole scope has is not there: guests cannot be
     /// included.
-    pub fn render(&self, scope: &Value, limit: usize) -> Result<Output> {
-        self.render_with(scope, None, limit)
+    pub fn render(&self, values: &Json, limit: usize) -> Result<Output> {
+        self.render_with(&Item::from(values), None, limit)
     }
 
     /// Renders with a scope, which guests see as well.
     pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        let values = Value::from_dyn_object(scope.clone());
+        let values = Item::Scope(scope);
         if self.program().guests.is_empty() {
             return self.render_with(&values, None, limit);
         }
         guests::during(|| self.render_with(&values, Some(scope), limit))
     }
 
-    fn render_with(&self, scope: &Value, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {
+    fn render_with(&self, scope: &Item<'_>, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {
         meter::has_time().map_err(|late| too_late(&self.main, late))?;
         loop {
             let program = self.program();
@@ -171,7 +173,7 @@ impl Template {
             let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
             let mut sink = sink.keeping_empty();
             let lender = lender.map(|scope| (scope, limit));
-            let mut run = Run::new(&program, &self.settings, &*self.loader, scope, lender, &mut sink);
+            let mut run = Run::new(&program, &self.settings, &*self.loader, scope.clone(), lender, &mut sink);
             let outcome = run.nodes(0, program.tree(0));
             let annex = run.into_annex();
             match outcome {

@@ -6,14 +6,10 @@
 //! own stays text.
 
 use std::fmt;
-use std::sync::Arc;
 
-use minijinja::Value;
-use minijinja::value::{Object, ObjectRepr};
 use serde_json::Value as Json;
 
 use super::Scope;
-use super::values::to_json;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::prompt::{Prompt, Rich};
 
@@ -65,7 +61,7 @@ pub struct RichInput {
 
 /// The rich inputs of one render.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RichInputs(Vec<(RichInput, Value)>);
+pub(crate) struct RichInputs(Vec<RichInput>);
 
 impl RichInputs {
     /// Makes a nonce for each rich input that a prompt declares, also for those that nobody gave.
@@ -74,48 +70,16 @@ impl RichInputs {
         let inputs = rich.map(|(variable, kind)| {
             let name = variable.name.clone();
             let nonce = format!("__PROMPTY_THREAD_{}_{name}__", source.digits()?);
-            let value = scope.find(&name).map(|(_, value)| to_json(&value)).filter(|value| !value.is_null());
-            let shown = match value {
-                Some(_) => Value::from(nonce.as_str()),
-                None => Value::from_object(Absent(nonce.clone())),
-            };
+            let value = scope.get(&name).map(|(_, value)| value).filter(|value| !value.is_null());
             let roles = variable.roles.clone();
-            Ok((RichInput { name, kind, roles, nonce, value }, shown))
+            Ok(RichInput { name, kind, roles, nonce, value })
         });
         inputs.collect::<Result<_>>().map(RichInputs)
     }
 
-    /// What a template finds under a name, if that is a rich input.
-    pub(crate) fn shown(&self, name: &str) -> Option<Value> {
-        self.0.iter().find(|(input, _)| input.name == name).map(|(_, shown)| shown.clone())
-    }
-
-    /// Whether a value is what templates find instead of a rich input.
-    pub(crate) fn is_shown(&self, value: &Value) -> bool {
-        self.0.iter().any(|(input, shown)| shown == value || value.as_str() == Some(&input.nonce))
-    }
-
     /// The inputs, in the order of their declaration.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RichInput> {
-        self.0.iter().map(|(input, _)| input)
-    }
-}
-
-/// A rich input that nobody gave: it shows its nonce like any other, and a condition finds that it is not there.
-#[derive(Debug)]
-struct Absent(String);
-
-impl Object for Absent {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
-    }
-
-    fn is_true(self: &Arc<Self>) -> bool {
-        false
-    }
-
-    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.iter()
     }
 }
 

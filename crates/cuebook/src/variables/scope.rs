@@ -7,14 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use cuebook_template::Given;
 use foldhash::fast::RandomState;
-use minijinja::Value;
-use minijinja::value::{Enumerator, Object};
 use serde_json::{Map, Value as Json};
 
 use super::changes::{Changes, Values};
 use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
-use super::values::{Held, convert, to_json};
 use super::{Clock, Context, Layer, Supplier, SystemClock, Variables};
 use crate::prompt::{Need, Prompt};
 
@@ -29,7 +26,7 @@ pub(crate) const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler",
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
 pub struct Declared {
-    defaults: HashMap<String, (Layer, Held), RandomState>,
+    defaults: HashMap<String, (Layer, Json), RandomState>,
     /// Variables that several included prompts declare, each in its own way: a default of one of them is none of the others.
     contested: Vec<String>,
     /// Variables that the system supplies under their own name.
@@ -47,11 +44,9 @@ pub struct Declared {
 
 impl Declared {
     pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables, clock: Arc<dyn Clock>) -> Declared {
-        let mut defaults: HashMap<String, (Layer, Held), RandomState> = library_defaults
+        let mut defaults: HashMap<String, (Layer, Json), RandomState> = library_defaults
             .names()
-            .filter_map(|name| {
-                Some((name.to_owned(), (Layer::Defaults, library_defaults.held(name)?.clone())))
-            })
+            .filter_map(|name| Some((name.to_owned(), (Layer::Defaults, library_defaults.get(name)?))))
             .collect();
         for variable in &prompt.variables {
             let layer = match variable.need {
@@ -59,7 +54,7 @@ impl Declared {
                 Need::Optional | Need::Required => Layer::Optional,
             };
             if let Some(default) = &variable.default {
-                defaults.insert(variable.name.clone(), (layer, default.clone().into()));
+                defaults.insert(variable.name.clone(), (layer, default.clone()));
             }
         }
         let from_system =
@@ -83,7 +78,7 @@ impl Declared {
     /// Gives namespaces that nothing provides an empty value, so that a template can ask about them.
     pub(crate) fn add_namespaces<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
         for name in names {
-            let nothing = || (Layer::Defaults, Json::Object(Map::new()).into());
+            let nothing = || (Layer::Defaults, Json::Object(Map::new()));
             self.defaults.entry(name.clone()).or_insert_with(nothing);
         }
     }
@@ -118,7 +113,7 @@ pub struct Provided {
 /// What hooks did to the values before the template.
 #[derive(Debug, Clone, Default)]
 struct Hooked {
-    changed: HashMap<String, (Held, Supplier)>,
+    changed: HashMap<String, (Json, Supplier)>,
     removed: HashSet<String>,
 }
 
@@ -136,8 +131,8 @@ pub struct Scope {
     declared: Arc<Declared>,
     /// Boxed: most prompts have no rich inputs.
     rich: Option<Box<RichInputs>>,
-    /// What a template has set where it includes another prompt; that one sees it before everything else.
-    lent: Option<Arc<HashMap<String, Value>>>,
+    /// What a template has set where it includes another prompt; that one sees it before everything else. `None` is undefined.
+    lent: Option<Arc<HashMap<String, Option<Json>>>>,
 }
 
 impl Scope {
@@ -183,7 +178,7 @@ impl Scope {
         let mut hooked = self.hooked.clone().unwrap_or_default();
         for (name, value) in &changes.set {
             hooked.removed.remove(name);
-            hooked.changed.insert(name.clone(), (value.clone().into(), by.clone()));
+            hooked.changed.insert(name.clone(), (value.clone(), by.clone()));
         }
         for name in changes.removed.iter().filter(|name| *name != SYSTEM) {
             hooked.changed.remove(name);
@@ -216,7 +211,7 @@ impl Scope {
     }
 
     /// The same values, and before them others that a template has set.
-    pub(crate) fn lending(&self, values: impl IntoIterator<Item = (String, Value)>) -> Arc<Scope> {
+    pub(crate) fn lending(&self, values: impl IntoIterator<Item = (String, Option<Json>)>) -> Arc<Scope> {
         let mut lent = self.lent.as_deref().cloned().unwrap_or_default();
         lent.extend(values);
         Arc::new(Scope {
@@ -231,9 +226,9 @@ impl Scope {
         })
     }
 
-    /// What a template has set under a name where it includes another prompt.
-    pub(crate) fn lent(&self, name: &str) -> Option<&Value> {
-        self.lent.as_ref()?.get(name)
+    /// What a template has set under a name where it includes another prompt; `Some(None)` if that is undefined.
+    pub(crate) fn lent(&self, name: &str) -> Option<Option<&Json>> {
+        self.lent.as_ref()?.get(name).map(Option::as_ref)
     }
 
     /// Whether a name has nothing but the default of one of several included prompts, which declare it differently.
@@ -244,8 +239,8 @@ impl Scope {
     }
 
     /// Whether a value is what templates see instead of a rich one.
-    pub(crate) fn is_nonce(&self, value: &Value) -> bool {
-        self.rich.as_ref().is_some_and(|rich| rich.is_shown(value))
+    pub(crate) fn is_nonce(&self, value: &Json) -> bool {
+        self.rich_inputs().any(|input| value.as_str() == Some(&input.nonce))
     }
 
     /// The rich inputs of this render.
@@ -313,69 +308,34 @@ impl Scope {
     }
 
     /// What a template sees under a name.
-    pub(crate) fn seen(&self, name: &str) -> Option<Cow<'_, Value>> {
-        if let Some(rich) = &self.rich
-            && self.lent(name).is_none()
-            && let Some(nonce) = rich.shown(name)
-        {
-            return Some(Cow::Owned(nonce));
-        }
-        self.find(name).map(|(_, value)| value)
-    }
-
-    /// What a template of Jinja2 sees under a name.
     pub(crate) fn given_to_template(&self, name: &str) -> Option<Given<'_>> {
-        if let Some(value) = self.lent(name) {
-            return Some(if value.is_undefined() { Given::Undefined } else { Given::Owned(to_json(value)) });
-        }
-        if let Some(input) = self.rich_inputs().find(|input| input.name == name) {
+        if self.lent(name).is_none()
+            && let Some(input) = self.rich_inputs().find(|input| input.name == name)
+        {
             return Some(match input.value {
                 Some(_) => Given::Owned(Json::from(input.nonce.as_str())),
                 None => Given::Placeholder(&input.nonce),
             });
         }
-        let nothing = || self.declared.shadowed.contains(&name).then_some(Given::Undefined);
-        self.held(name).or_else(nothing)
-    }
-
-    /// The value of a name, in the order of [`Scope::find`].
-    fn held(&self, name: &str) -> Option<Given<'_>> {
-        if let Some(hooked) = &self.hooked {
-            if let Some((value, _)) = hooked.changed.get(name) {
-                return Some(Given::Borrowed(value.json()));
-            }
-            if hooked.removed.contains(name) {
-                return None;
+        match self.find(name) {
+            Some((_, Cow::Borrowed(value))) => Some(Given::Borrowed(value)),
+            Some((_, Cow::Owned(value))) => Some(Given::Owned(value)),
+            None => {
+                let is_hidden = self.lent(name).is_some() || self.declared.shadowed.contains(&name);
+                is_hidden.then_some(Given::Undefined)
             }
         }
-        let held = self.caller.held(name).or_else(|| self.context.agent.variables.held(name));
-        let held = held.or_else(|| self.provided.as_ref()?.values.held(name));
-        if let Some(held) = held {
-            return Some(Given::Borrowed(held.json()));
-        }
-        if name == SYSTEM && !self.declared.declares_system {
-            return Some(Given::Owned(self.system().to_json()));
-        }
-        if name == SESSION && self.declared.has_session {
-            return Some(Given::Owned(Json::Object(self.context.session_values())));
-        }
-        if self.declared.from_system.iter().any(|declared| declared == name)
-            && let Some(value) = self.system().get(name)
-        {
-            return Some(Given::Owned(to_json(&value)));
-        }
-        self.declared.defaults.get(name).map(|(_, value)| Given::Borrowed(value.json()))
     }
 
-    /// The value of a name and the layer that supplies it. What somebody gave is not cloned; what the system says is made anew.
-    pub(crate) fn find(&self, name: &str) -> Option<(Layer, Cow<'_, Value>)> {
+    /// The value of a name and the layer that supplies it. Given values are not cloned; those of the system are made anew.
+    pub(crate) fn find(&self, name: &str) -> Option<(Layer, Cow<'_, Json>)> {
         if let Some(value) = self.lent(name) {
-            // What was set to something that is not there hides what the caller gave, as it does in the template itself.
-            return (!value.is_undefined()).then_some((Layer::Caller, Cow::Borrowed(value)));
+            // A name that was set to an undefined value hides what the caller gave, as it does in the template itself.
+            return value.map(|value| (Layer::Caller, Cow::Borrowed(value)));
         }
         if let Some(hooked) = &self.hooked {
             if let Some((value, _)) = hooked.changed.get(name) {
-                return Some((Layer::Hook, Cow::Borrowed(value.value())));
+                return Some((Layer::Hook, Cow::Borrowed(value)));
             }
             if hooked.removed.contains(name) {
                 return None;
@@ -392,33 +352,33 @@ impl Scope {
         }
         let made = |value| Some((Layer::System, Cow::Owned(value)));
         if name == SYSTEM && !self.declared.declares_system {
-            return made(Value::from_dyn_object(self.system().clone()));
+            return made(self.system().to_json());
         }
         if name == SESSION && self.declared.has_session {
-            return made(convert(&Json::Object(self.context.session_values())));
+            return made(Json::Object(self.context.session_values()));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
             && let Some(value) = self.system().get(name)
         {
             return made(value);
         }
-        self.declared.defaults.get(name).map(|(layer, value)| (*layer, Cow::Borrowed(value.value())))
+        self.declared.defaults.get(name).map(|(layer, value)| (*layer, Cow::Borrowed(value)))
     }
 
     /// The layer that gives a variable the name of the system's own ones, and the value.
-    pub(super) fn given_as_system(&self) -> Option<(Layer, &Value)> {
+    pub(super) fn given_as_system(&self) -> Option<(Layer, &Json)> {
         if self.declared.declares_system {
             return None;
         }
         if let Some((value, _)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(SYSTEM)) {
-            return Some((Layer::Hook, value.value()));
+            return Some((Layer::Hook, value));
         }
         let provided = self.provided.as_ref().map(|provided| (Layer::Provider, &provided.values));
         [(Layer::Caller, &self.caller), (Layer::Agent, &self.context.agent.variables)]
             .into_iter()
             .chain(provided)
             .find_map(|(layer, variables)| Some((layer, variables.value(SYSTEM)?)))
-            .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value.value())))
+            .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value)))
     }
 
     /// The layer that supplies a variable.
@@ -428,15 +388,17 @@ impl Scope {
 
     /// A variable's value and layer, for people and scripts.
     pub fn get(&self, name: &str) -> Option<(Layer, Json)> {
-        self.find(name).map(|(layer, value)| (layer, to_json(&value)))
+        self.find(name).map(|(layer, value)| (layer, value.into_owned()))
     }
 
-    /// What a template shows for a name: the value, or the nonce that stands for a rich one.
-    pub fn shown(self: &Arc<Self>, name: &str) -> Option<Json> {
-        self.get_value_by_str(name).map(|value| match value.as_str() {
-            None if self.rich_inputs().any(|input| input.name == name) => Json::String(value.to_string()),
-            _ => to_json(&value),
-        })
+    /// What a template shows for a name: the value, or the nonce of a rich one.
+    pub fn shown(&self, name: &str) -> Option<Json> {
+        match self.given_to_template(name)? {
+            Given::Borrowed(value) => Some(value.clone()),
+            Given::Owned(value) => Some(value),
+            Given::Placeholder(nonce) => Some(Json::from(nonce)),
+            _ => None,
+        }
     }
 
     /// Every name that has a value, the caller's first.
@@ -483,20 +445,5 @@ impl Scope {
     /// The language that templates are chosen by.
     pub fn language(context: &Context) -> &str {
         system::language(context)
-    }
-}
-
-impl Object for Scope {
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.get_value_by_str(key.as_str()?)
-    }
-
-    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        let nothing = || self.declared.shadowed.contains(&key).then_some(Value::UNDEFINED);
-        self.seen(key).map(Cow::into_owned).or_else(nothing)
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.names().into_iter().map(Value::from).collect())
     }
 }

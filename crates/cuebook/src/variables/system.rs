@@ -4,9 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Zoned;
-use minijinja::Value;
-use minijinja::value::{Enumerator, Object, ObjectRepr};
-
 use serde_json::Value as Json;
 
 use super::{Clock, Context, workspace};
@@ -63,8 +60,8 @@ impl System {
     }
 
     /// A system variable; `None` if the caller did not say.
-    pub(super) fn get(&self, name: &str) -> Option<Value> {
-        self.text(name).map(Value::from)
+    pub(super) fn get(&self, name: &str) -> Option<Json> {
+        self.text(name).map(Json::from)
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -108,22 +105,4 @@ impl System {
 /// The language of a render.
 pub(super) fn language(context: &Context) -> &str {
     context.language.as_deref().or(context.agent.language.as_deref()).unwrap_or(DEFAULT_LANGUAGE)
-}
-
-impl Object for System {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Map
-    }
-
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.get_value_by_str(key.as_str()?)
-    }
-
-    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        SYSTEM_NAMES.contains(&key).then(|| self.get(key)).flatten()
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Str(SYSTEM_NAMES)
-    }
 }

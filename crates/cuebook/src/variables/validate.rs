@@ -1,8 +1,7 @@
 //! Validation: every required variable is there and every value has its declared type. All problems are found at once.
 
-use minijinja::Value;
-use minijinja::value::ValueKind;
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
@@ -69,7 +68,7 @@ pub(crate) fn validate_included(variable: &Variable, scope: &Scope) -> Option<(P
     let name = &variable.name;
     let problem =
         |found, layer| Problem { name: name.clone(), expected: variable.kind.as_str(), found, layer };
-    let Some(value) = scope.lent(name).filter(|value| !value.is_undefined()) else {
+    let Some(Some(value)) = scope.lent(name) else {
         // The default of another one is no value.
         let given = scope.find(name).filter(|_| !scope.is_contested_default(name));
         if let Some((layer, value)) = given {
@@ -118,7 +117,7 @@ pub(crate) fn validate_included(variable: &Variable, scope: &Scope) -> Option<(P
     let message =
         format!("`{name}` must be {what}, but the text that includes this prompt sets it to {found}");
     let hint = match variable.kind {
-        Type::String if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) => {
+        Type::String if is_plain(value) => {
             format!("convert it to a string, as in {{% set {name} = {name}|string %}}")
         }
         _ => format!("set `{name}` to {what} there"),
@@ -164,7 +163,7 @@ fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
 fn mistyped(
     variable: &Variable,
     found: &str,
-    value: &Value,
+    value: &Json,
     layer: Layer,
     supplier: Option<&Supplier>,
 ) -> Diagnostic {
@@ -184,7 +183,7 @@ fn mistyped(
             let shown = if meant { text.to_owned() } else { format!("JSON with {what}") };
             Some(format!("pass anything but text with `:=`, as in --var {name}:={shown}"))
         }
-        _ if value.is_none() => Some(format!("omit `{name}` to pass no value")),
+        _ if value.is_null() => Some(format!("omit `{name}` to pass no value")),
         (Type::String, None) => Some(format!("pass text with `=`, as in --var {name}=TEXT")),
         _ => None,
     };
@@ -206,37 +205,39 @@ fn article(kind: Type) -> &'static str {
 }
 
 /// Whether a value fits.
-fn takes(variable: &Variable, layer: Layer, value: &Value) -> bool {
-    let plain = !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
+fn takes(variable: &Variable, layer: Layer, value: &Json) -> bool {
     admits(variable.kind, value)
         || (variable.of_directive
-            && (value.is_none()
-                || (variable.kind == Type::String && plain)
+            && (value.is_null()
+                || (variable.kind == Type::String && is_plain(value))
                 || (layer == Layer::Optional
                     && value.as_str().is_none_or(|text| variable.kind.admits_text(text)))))
 }
 
-fn admits(kind: Type, value: &Value) -> bool {
+fn is_plain(value: &Json) -> bool {
+    !value.is_array() && !value.is_object()
+}
+
+fn admits(kind: Type, value: &Json) -> bool {
     match kind {
         Type::Any => true,
-        Type::String => value.kind() == ValueKind::String,
-        Type::Integer => value.kind() == ValueKind::Number && value.is_integer(),
-        Type::Number => value.kind() == ValueKind::Number,
-        Type::Boolean => value.kind() == ValueKind::Bool,
-        Type::List => matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable),
-        Type::Object => value.kind() == ValueKind::Map,
+        Type::String => value.is_string(),
+        Type::Integer => value.is_i64() || value.is_u64(),
+        Type::Number => value.is_number(),
+        Type::Boolean => value.is_boolean(),
+        Type::List => value.is_array(),
+        Type::Object => value.is_object(),
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => "null",
-        ValueKind::Bool => "a boolean",
-        ValueKind::Number if value.is_integer() => "an integer",
-        ValueKind::Number => "a number",
-        ValueKind::String => "a string",
-        ValueKind::Seq | ValueKind::Iterable => "a list",
-        ValueKind::Map => "an object",
-        _ => "another type",
+fn type_name(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(number) if number.is_f64() => "a number",
+        Json::Number(_) => "an integer",
+        Json::String(_) => "a string",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
     }
 }

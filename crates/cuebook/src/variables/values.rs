@@ -1,21 +1,18 @@
 //! Values by name, as a caller or an agent gives them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
-use minijinja::Value;
-use minijinja::value::Serde;
 use serde_json::{Map, Value as Json};
 
-use super::entries::Entries;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::Document;
 use crate::node::{Data, to_object};
 use crate::source::Source;
 use crate::yaml;
 
-/// Values by name. Cheap to clone; converted once and then used by any number of renders.
+/// Values by name. Cheap to clone; any number of renders can use them.
 ///
 /// ```
 /// use cuebook::Variables;
@@ -29,30 +26,7 @@ use crate::yaml;
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
 
-type Values = IndexMap<String, Held, RandomState>;
-
-/// A value as it was given, and as engines other than Jinja2 hold it: made when one first asks.
-#[derive(Debug, Clone)]
-pub(crate) struct Held {
-    json: Json,
-    value: OnceLock<Value>,
-}
-
-impl Held {
-    pub(crate) fn json(&self) -> &Json {
-        &self.json
-    }
-
-    pub(crate) fn value(&self) -> &Value {
-        self.value.get_or_init(|| convert(&self.json))
-    }
-}
-
-impl From<Json> for Held {
-    fn from(json: Json) -> Held {
-        Held { json, value: OnceLock::new() }
-    }
-}
+type Values = IndexMap<String, Json, RandomState>;
 
 /// Whether a text is YAML.
 fn is_yaml(source: &Source) -> bool {
@@ -76,8 +50,7 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        let values: Values =
-            object.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        let values: Values = object.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
@@ -126,7 +99,7 @@ impl Variables {
 
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), value.into().into());
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), value.into());
         self
     }
 
@@ -146,22 +119,18 @@ impl Variables {
     /// The same values without those that are null and of which `drops` says so.
     pub(crate) fn without_nulls(mut self, drops: impl Fn(&str) -> bool) -> Variables {
         let Some(values) = &mut self.0 else { return self };
-        if values.iter().any(|(name, value)| value.json.is_null() && drops(name)) {
-            Arc::make_mut(values).retain(|name, value| !value.json.is_null() || !drops(name));
+        if values.iter().any(|(name, value)| value.is_null() && drops(name)) {
+            Arc::make_mut(values).retain(|name, value| !value.is_null() || !drops(name));
         }
         self
     }
 
     /// A value as JSON.
     pub fn get(&self, name: &str) -> Option<Json> {
-        self.held(name).map(|held| held.json.clone())
+        self.value(name).cloned()
     }
 
-    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
-        self.held(name).map(Held::value)
-    }
-
-    pub(crate) fn held(&self, name: &str) -> Option<&Held> {
+    pub(crate) fn value(&self, name: &str) -> Option<&Json> {
         let values = self.0.as_deref()?;
         match values.len() <= FEW {
             true => values.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
@@ -199,33 +168,9 @@ impl From<Map<String, Json>> for Variables {
 
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        let values: Values = values.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let values: Values = values.into_iter().collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
-}
-
-/// A JSON value as the template engine holds it.
-pub(crate) fn convert(value: &Json) -> Value {
-    match value {
-        Json::Null => Value::from(()),
-        Json::Bool(truth) => Value::from(*truth),
-        Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => Value::from(items.iter().map(convert).collect::<Vec<Value>>()),
-        Json::Object(members) => Value::from_object(Entries::new(
-            members.iter().map(|(name, value)| (name.as_str(), convert(value))),
-        )),
-        // The engine knows best how it holds numbers.
-        Json::Number(_) => Value::from(Serde(value)),
-    }
-}
-
-/// A value of the template engine as JSON; what JSON cannot say is `null`.
-pub(crate) fn to_json(value: &Value) -> Json {
-    // Most values are texts, and these need not be taken apart.
-    if let Some(text) = value.as_str() {
-        return Json::String(text.to_owned());
-    }
-    serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
 #[cfg(test)]

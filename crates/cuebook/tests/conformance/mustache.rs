@@ -7,8 +7,6 @@ use cuebook::source::Source;
 use cuebook::template::jinja::{Loader, Output};
 use cuebook::template::mustache::{MissingPartials, Settings, Template};
 use cuebook::template::sink::Writer;
-use minijinja::Value;
-use minijinja::value::Serde;
 use serde_json::Value as Json;
 
 use crate::board::{Board, read};
@@ -53,8 +51,8 @@ fn check(case: &Json) -> Result<(), String> {
     let partials = Arc::new(Partials(case["partials"].clone()));
     let settings = Settings { missing_partials: MissingPartials::Empty, ..Settings::default() };
     let template = Template::compile(main, partials, &settings).map_err(|error| error.to_string())?;
-    let scope = Value::from(Serde(&case["data"]));
-    let output = template.render(&scope, 100_000).map_err(|error| error.to_string())?;
+    let scope = &case["data"];
+    let output = template.render(scope, 100_000).map_err(|error| error.to_string())?;
     let (text, expected) = (&output.text, case["expected"].as_str().unwrap());
     if text != expected {
         return Err(format!("expected {expected:?}, got {text:?}"));

@@ -87,7 +87,7 @@ impl Tree {
             let Text::Dollar(template, ..) = text else { continue };
             let mut sink = Sink::new(usize::MAX, 256, 16);
             let written =
-                template.write(0, &mut sink, Missing::Error, &mut |_, _| Some(minijinja::Value::from("x")));
+                template.write(0, &mut sink, Missing::Error, &mut |_, _| Some(serde_json::Value::from("x")));
             if let Err(fault @ Fault::Invalid { .. }) = written {
                 found.extend(template.error(fault, [], usize::MAX).into_diagnostics());
             }

@@ -131,7 +131,7 @@ impl Tree {
         }
         let template = dollar::Template::compile(source.clone());
         let mut sink = Sink::new(usize::MAX, text.len(), 0);
-        let written = template.write(0, &mut sink, missing, &mut |_, _| Some(minijinja::Value::from("x")));
+        let written = template.write(0, &mut sink, missing, &mut |_, _| Some(serde_json::Value::from("x")));
         if let Err(fault @ Fault::Invalid { .. }) = written {
             found.extend(template.error(fault, [], usize::MAX).into_diagnostics());
         }

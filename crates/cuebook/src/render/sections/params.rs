@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use minijinja::Value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -126,17 +125,10 @@ impl Bound {
     }
 
     /// A field that it holds itself, and need not look for.
-    pub(super) fn held(&self, name: &str) -> Option<&Value> {
+    pub(super) fn held(&self, name: &str) -> Option<&Json> {
         match &self.values {
             Values::Own(values) => values.value(name),
             Values::Scope(_) => None,
-        }
-    }
-
-    pub(super) fn value(&self, name: &str) -> Option<Value> {
-        match &self.values {
-            Values::Own(values) => values.value(name).cloned(),
-            Values::Scope(scope) => scope.find(name).map(|(_, value)| value.into_owned()),
         }
     }
 

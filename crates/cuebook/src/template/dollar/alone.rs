@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use minijinja::Value;
+use serde_json::Value as Json;
 
 use super::{Fault, Missing, Template};
 use crate::template::engine::Output;
@@ -43,11 +43,7 @@ impl Alone {
     }
 
     /// Renders it, at most `limit` characters. A placeholder whose value prints nothing leaves an empty piece.
-    pub fn render(
-        &self,
-        limit: usize,
-        mut value: impl FnMut(&str) -> Option<Value>,
-    ) -> Result<Output, Fault> {
+    pub fn render(&self, limit: usize, mut value: impl FnMut(&str) -> Option<Json>) -> Result<Output, Fault> {
         let (bytes, pieces) = &self.expected;
         let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
         let mut sink = sink.keeping_empty();

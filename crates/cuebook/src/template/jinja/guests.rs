@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use cuebook_template::Including;
-use minijinja::Value;
 
 use super::errors;
 use super::names::{Names, Reference};
@@ -19,7 +18,7 @@ use crate::template::address::Address;
 use crate::template::engine::{Compiled, Loader, Outline, Output};
 use crate::template::lent::{self, Bound, Lent, Way};
 use crate::template::unit::{Unit, Units};
-use crate::variables::{Scope, convert};
+use crate::variables::Scope;
 
 /// How many guests one render may have, those of its guests counted in: each may take as many steps as the render itself.
 const MOST_GUESTS: usize = 1_000;
@@ -159,11 +158,10 @@ impl Guests {
             return Err(missing());
         };
         let mut set: BTreeMap<&str, Set> = BTreeMap::new();
-        let mut lent: Vec<(String, Value)> = Vec::new();
+        let mut lent: Vec<(String, Option<serde_json::Value>)> = Vec::new();
         for name in &guest.local {
             let Some(found) = at.lent(name) else { continue };
-            let value = found.value.as_ref().map_or(Value::UNDEFINED, convert);
-            lent.push((name.clone(), value));
+            lent.push((name.clone(), found.value.clone()));
             let paths = found.paths.iter().map(ToString::to_string).collect();
             set.insert(name, Set { paths, whole: found.whole });
         }

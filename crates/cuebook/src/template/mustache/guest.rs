@@ -2,12 +2,13 @@
 //!
 //! Such a guest sees the scope of the render, and above it the values that the sections around the tag went into.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use minijinja::Value;
+use serde_json::Value as Json;
 
 use super::run::{Run, Stop};
-use super::tree::{Partial, Slice, part};
+use super::tree::{Partial, Slice};
 use crate::error::{Code, Diagnostic, ErrorKind};
 use crate::template::engine::{Compiled, Output};
 use crate::template::jinja::guests;
@@ -29,14 +30,14 @@ impl<'p> Run<'p> {
             );
         };
         let outline = guest.outline();
-        let mut lent: Vec<(String, Value)> = Vec::new();
+        let mut lent: Vec<(String, Option<Json>)> = Vec::new();
         for read in outline.names().iter().flat_map(|names| &names.reads) {
             // What the scope itself has needs no lending.
-            let inside = self.frames.iter().skip(1).rev().map(|frame| part(frame, &read.root));
+            let inside = self.frames.iter().skip(1).rev().map(|frame| frame.part(&read.root));
             if let Some(value) = inside.into_iter().find(|value| !value.is_undefined())
                 && lent.iter().all(|(name, _)| *name != read.root)
             {
-                lent.push((read.root.clone(), value));
+                lent.push((read.root.clone(), value.json().map(Cow::into_owned)));
             }
         }
         let names: Vec<String> = lent.iter().map(|(name, _)| name.clone()).collect();

@@ -4,10 +4,10 @@
 //! numbers with as many digits as it takes to read them back, and lists and objects as compact JSON. Nothing in a value is
 //! ever read as a tag.
 
-use minijinja::Value;
-use minijinja::value::ValueKind;
+use std::borrow::Cow;
 
-use super::tree::is_list;
+use serde_json::{Number, Value as Json};
+
 use crate::json::write_string;
 use crate::template::sink::{Full, Sink};
 
@@ -21,8 +21,6 @@ pub(super) enum Unprintable {
     Full,
     /// The value alone is longer than this many bytes, or nests deeper than this many levels.
     TooLarge(&'static str, usize),
-    /// The value stands for an error.
-    Invalid(String),
 }
 
 impl From<Full> for Unprintable {
@@ -32,41 +30,33 @@ impl From<Full> for Unprintable {
 }
 
 /// Writes a value, with `& < > "` as HTML entities if `escape` says so.
-pub(super) fn print(sink: &mut Sink, value: &Value, escape: bool, longest: usize) -> Result<(), Unprintable> {
-    // Nearly everything that is printed is a string.
-    if let Some(text) = value.as_str() {
-        return Ok(write(sink, text, escape)?);
-    }
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => Ok(()),
-        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map => {
-            let mut json = Json { text: String::new(), longest };
-            json.value(value, 0)?;
-            Ok(write(sink, &json.text, escape)?)
+pub(super) fn print(sink: &mut Sink, value: &Json, escape: bool, longest: usize) -> Result<(), Unprintable> {
+    match scalar(value) {
+        Some(text) => Ok(write(sink, &text, escape)?),
+        None => {
+            let mut compact = Compact { text: String::new(), longest };
+            compact.value(value, 0)?;
+            Ok(write(sink, &compact.text, escape)?)
         }
-        _ => Ok(write(sink, &scalar(value)?, escape)?),
     }
 }
 
-/// A value that is neither a list nor an object, as text.
-pub(super) fn scalar(value: &Value) -> Result<String, Unprintable> {
-    Ok(match value.kind() {
-        ValueKind::Undefined | ValueKind::None => String::new(),
-        ValueKind::Bool => value.is_true().to_string(),
-        ValueKind::Number => number(value),
-        ValueKind::Bytes => String::from_utf8_lossy(value.as_bytes().unwrap_or_default()).into_owned(),
-        ValueKind::Invalid => return Err(Unprintable::Invalid(value.to_string())),
-        _ => value.to_string(),
+/// A value as text; `None` for a list and an object.
+pub(super) fn scalar(value: &Json) -> Option<Cow<'_, str>> {
+    Some(match value {
+        Json::Null => "".into(),
+        Json::Bool(truth) => if *truth { "true" } else { "false" }.into(),
+        Json::Number(value) => number(value).into(),
+        Json::String(text) => text.into(),
+        Json::Array(_) | Json::Object(_) => return None,
     })
 }
 
 /// Integers whole, whatever their size; other numbers with the fewest digits that read back as the same number.
-fn number(value: &Value) -> String {
-    match (value.is_integer(), f64::try_from(value.clone())) {
-        (false, Ok(number)) if number == f64::INFINITY => "Infinity".to_owned(),
-        (false, Ok(number)) if number == f64::NEG_INFINITY => "-Infinity".to_owned(),
-        (false, Ok(number)) => number.to_string(),
-        _ => value.to_string(),
+fn number(value: &Number) -> String {
+    match value.as_f64().filter(|_| value.is_f64()) {
+        Some(number) => number.to_string(),
+        None => value.to_string(),
     }
 }
 
@@ -91,59 +81,45 @@ fn write(sink: &mut Sink, text: &str, escape: bool) -> Result<(), Full> {
     sink.value(&bytes[from..])
 }
 
-struct Json {
+/// A value under construction as compact JSON.
+struct Compact {
     text: String,
     longest: usize,
 }
 
-impl Json {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), Unprintable> {
+impl Compact {
+    fn value(&mut self, value: &Json, depth: usize) -> Result<(), Unprintable> {
         if depth > DEPTH {
             return Err(Unprintable::TooLarge("levels of nesting", DEPTH));
         }
-        match value.kind() {
-            ValueKind::Undefined | ValueKind::None => self.push("null"),
-            ValueKind::Bool | ValueKind::Number => {
-                let text = scalar(value)?;
-                // JSON has no word for what is not a number, or has no end.
-                let finite = !matches!(text.as_str(), "NaN" | "Infinity" | "-Infinity");
-                self.push(if finite { &text } else { "null" })
+        match value {
+            Json::Null => self.push("null"),
+            Json::Bool(truth) => self.push(if *truth { "true" } else { "false" }),
+            Json::Number(value) => self.push(&number(value)),
+            Json::String(text) => self.string(text),
+            Json::Array(items) => {
+                self.push("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        self.push(",")?;
+                    }
+                    self.value(item, depth + 1)?;
+                }
+                self.push("]")
             }
-            ValueKind::Map => self.object(value, depth),
-            _ if is_list(value) => self.list(value, depth),
-            _ => match value.as_str() {
-                Some(text) => self.string(text),
-                None => self.string(&scalar(value)?),
-            },
+            Json::Object(entries) => {
+                self.push("{")?;
+                for (index, (key, item)) in entries.iter().enumerate() {
+                    if index > 0 {
+                        self.push(",")?;
+                    }
+                    self.string(key)?;
+                    self.push(":")?;
+                    self.value(item, depth + 1)?;
+                }
+                self.push("}")
+            }
         }
-    }
-
-    fn list(&mut self, value: &Value, depth: usize) -> Result<(), Unprintable> {
-        self.push("[")?;
-        for (index, item) in value.try_iter().into_iter().flatten().enumerate() {
-            if index > 0 {
-                self.push(",")?;
-            }
-            self.value(&item, depth + 1)?;
-        }
-        self.push("]")
-    }
-
-    fn object(&mut self, value: &Value, depth: usize) -> Result<(), Unprintable> {
-        self.push("{")?;
-        let pairs = value.as_object().and_then(|object| object.try_iter_pairs());
-        for (index, (key, item)) in pairs.into_iter().flatten().enumerate() {
-            if index > 0 {
-                self.push(",")?;
-            }
-            match key.as_str() {
-                Some(key) => self.string(key)?,
-                None => self.string(&scalar(&key)?)?,
-            }
-            self.push(":")?;
-            self.value(&item, depth + 1)?;
-        }
-        self.push("}")
     }
 
     fn string(&mut self, text: &str) -> Result<(), Unprintable> {

@@ -3,13 +3,12 @@
 //! Everything goes straight into the sink: nothing is captured, so the sink's limit bounds what a render makes, fuel bounds
 //! how long it takes, and the depth bounds the stack.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use minijinja::Value;
-use minijinja::value::ValueKind;
-
+use super::item::Item;
 use super::print::{Unprintable, print, scalar};
-use super::tree::{Argument, Block, Name, Node, Partial, Slice, Target, is_list, part};
+use super::tree::{Argument, Block, Name, Node, Partial, Slice, Target};
 use super::{MissingPartials, Program, Settings, errors};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
@@ -51,7 +50,7 @@ pub(super) struct Run<'p> {
     pub(super) lender: Option<(&'p Arc<Scope>, usize)>,
     pub(super) annex: Annex,
     /// The values that names are looked up in, innermost last.
-    pub(super) frames: Vec<Value>,
+    pub(super) frames: Vec<Item<'p>>,
     /// What goes before every line: slices of the units that the partials are used in.
     pub(super) indent: Vec<(u32, Slice)>,
     /// How many of these the line that has begun has already.
@@ -69,7 +68,7 @@ impl<'p> Run<'p> {
         program: &'p Program,
         settings: &'p Settings,
         loader: &'p dyn Loader,
-        scope: &Value,
+        scope: Item<'p>,
         lender: Option<(&'p Arc<Scope>, usize)>,
         sink: &'p mut Sink,
     ) -> Run<'p> {
@@ -80,7 +79,7 @@ impl<'p> Run<'p> {
             settings,
             loader,
             sink,
-            frames: vec![scope.clone()],
+            frames: vec![scope],
             indent: Vec::new(),
             indented: 0,
             arguments: Vec::new(),
@@ -173,7 +172,9 @@ impl<'p> Run<'p> {
         }
         self.sink.begin_value(unit, tag.start);
         let escape = self.settings.escape && !raw;
-        match print(self.sink, &value, escape, self.settings.string_bytes) {
+        let printed =
+            value.json().map_or(Ok(()), |value| print(self.sink, &value, escape, self.settings.string_bytes));
+        match printed {
             Ok(()) => Ok(()),
             Err(Unprintable::Full) => Err(Stop::Full),
             Err(reason) => Err(self.unprintable(unit, name, reason)),
@@ -192,13 +193,12 @@ impl<'p> Run<'p> {
         let value = self.find(name);
         let here = (unit, node);
         if inverted {
-            return if is_true(&value) { Ok(()) } else { self.deeper(here, unit, body) };
+            return if value.is_true() { Ok(()) } else { self.deeper(here, unit, body) };
         }
-        if !is_list(&value) {
-            return if is_true(&value) { self.inside(here, value, body) } else { Ok(()) };
-        }
-        // A list always has an iterator.
-        for item in value.try_iter().into_iter().flatten() {
+        let Some(items) = value.items() else {
+            return if value.is_true() { self.inside(here, value, body) } else { Ok(()) };
+        };
+        for item in items {
             self.spend(1, unit, node)?;
             self.inside(here, item, body)?;
         }
@@ -206,7 +206,7 @@ impl<'p> Run<'p> {
     }
 
     /// Runs the body of a section with a further value to look into.
-    fn inside(&mut self, here: (u32, &'p Node), value: Value, body: &'p [Node]) -> Result<(), Stop> {
+    fn inside(&mut self, here: (u32, &'p Node), value: Item<'p>, body: &'p [Node]) -> Result<(), Stop> {
         self.frames.push(value);
         self.deeper(here, here.0, body)?;
         self.frames.pop();
@@ -277,13 +277,13 @@ impl<'p> Run<'p> {
     }
 
     /// The value of a name: its first part is looked up from the innermost value outwards, the others inside what was found.
-    fn find(&self, name: &Name) -> Value {
+    fn find(&self, name: &Name) -> Item<'p> {
         let Some((first, rest)) = name.keys.split_first() else {
-            return self.frames.last().cloned().unwrap_or_default();
+            return self.frames.last().cloned().unwrap_or(Item::Undefined);
         };
-        let mut value = Value::UNDEFINED;
+        let mut value = Item::Undefined;
         for frame in self.frames.iter().rev() {
-            value = part(frame, first);
+            value = frame.part(first);
             if !value.is_undefined() {
                 break;
             }
@@ -292,7 +292,7 @@ impl<'p> Run<'p> {
             if value.is_undefined() {
                 break;
             }
-            value = part(&value, key);
+            value = value.part(key);
         }
         value
     }
@@ -303,10 +303,7 @@ impl<'p> Run<'p> {
         if value.is_undefined() && self.settings.strict {
             return Err(self.undefined(unit, name));
         }
-        let text = match scalar(&value) {
-            Ok(text) if !is_list(&value) && value.kind() != ValueKind::Map => text,
-            _ => String::new(),
-        };
+        let text = value.json().and_then(|value| scalar(&value).map(Cow::into_owned)).unwrap_or_default();
         if text.is_empty() {
             return Ok(None);
         }
@@ -373,10 +370,6 @@ impl<'p> Run<'p> {
                 let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml";
                 (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, message).hint(hint))
             }
-            Unprintable::Invalid(reason) => {
-                let hint = "check where the value comes from: it is an error";
-                (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, reason).hint(hint))
-            }
         };
         self.failed(kind, diagnostic.at(self.place(unit, name.slice)))
     }
@@ -399,11 +392,12 @@ impl<'p> Run<'p> {
     /// Names that could have been meant: those beside the first part that is not there.
     fn similar(&self, name: &Name) -> Vec<String> {
         let mut known = String::new();
-        let mut beside: Vec<Value> = self.frames.clone();
+        let mut beside: Vec<Item<'p>> = self.frames.clone();
         for key in &name.keys {
-            let Some(value) = beside.iter().rev().map(|value| part(value, key)).find(|v| !v.is_undefined())
+            let Some(value) =
+                beside.iter().rev().map(|item| item.part(key)).find(|part| !part.is_undefined())
             else {
-                let names: Vec<String> = beside.iter().flat_map(keys).collect();
+                let names: Vec<String> = beside.iter().flat_map(|item| item.keys(MOST_KEYS)).collect();
                 let similar = nearest(key, names.iter().map(String::as_str));
                 return similar.into_iter().map(|name| format!("{known}{name}")).collect();
             };
@@ -417,29 +411,6 @@ impl<'p> Run<'p> {
 
 /// Names are looked for among this many keys of a value.
 const MOST_KEYS: usize = 1_000;
-
-/// The names of an object's parts.
-fn keys(value: &Value) -> Vec<String> {
-    if value.kind() != ValueKind::Map {
-        return Vec::new();
-    }
-    let keys = value.try_iter().into_iter().flatten().take(MOST_KEYS);
-    keys.filter_map(|key| key.as_str().map(str::to_owned)).collect()
-}
-
-/// Whether a section shows for a value. False, null, `0`, the empty string and the empty list are nothing; an empty object is
-/// something.
-fn is_true(value: &Value) -> bool {
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => false,
-        ValueKind::Map | ValueKind::Plain => true,
-        ValueKind::Iterable => value.try_iter().is_ok_and(|mut items| items.next().is_some()),
-        ValueKind::Number => {
-            f64::try_from(value.clone()).map_or(true, |number| number != 0.0 && !number.is_nan())
-        }
-        _ => value.is_true(),
-    }
-}
 
 fn slice_of(node: &Node) -> Option<Slice> {
     match node {

@@ -12,8 +12,6 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use minijinja::Value;
-use minijinja::value::Serde;
 use serde_json::Value as Json;
 
 use super::{MissingPartials, Settings, Template};
@@ -69,7 +67,7 @@ impl Case {
     }
 
     fn run(&self, data: Json) -> Result<Output> {
-        let output = self.compile()?.render(&Value::from(Serde(&data)), self.limit)?;
+        let output = self.compile()?.render(&data, self.limit)?;
         assert_covered(&output);
         Ok(output)
     }

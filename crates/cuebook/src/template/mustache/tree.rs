@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use minijinja::Value;
-
 /// A range of bytes in the source of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slice {
@@ -101,23 +99,4 @@ impl Name {
     pub(super) fn dotted(&self) -> String {
         if self.keys.is_empty() { ".".to_owned() } else { self.keys.join(".") }
     }
-}
-
-/// A part of a value by its name, or by its number in a list; undefined if there is none.
-pub(super) fn part(value: &Value, key: &str) -> Value {
-    let found = value.get_attr(key).unwrap_or(Value::UNDEFINED);
-    if found.is_undefined()
-        && key.as_bytes().first().is_some_and(u8::is_ascii_digit)
-        && is_list(value)
-        && let Ok(index) = key.parse::<usize>()
-    {
-        return value.get_item_by_index(index).unwrap_or(Value::UNDEFINED);
-    }
-    found
-}
-
-/// Whether a section goes over the items of a value.
-pub(super) fn is_list(value: &Value) -> bool {
-    use minijinja::value::ValueKind::{Iterable, Seq};
-    matches!(value.kind(), Seq | Iterable)
 }

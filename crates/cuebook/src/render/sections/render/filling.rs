@@ -1,6 +1,6 @@
 //! What sections are filled with, whether they are there, and how much of them is shown.
 
-use minijinja::Value;
+use serde_json::Value as Json;
 
 use super::super::errors::{caused, failed, hinted};
 use super::super::params::Bound;
@@ -19,7 +19,7 @@ pub(super) struct Given<'s> {
     bound: Vec<Option<&'s Bound>>,
     /// The values that the texts of the tree ask for, as far as they are bound: each is looked up once, however many sections
     /// show it.
-    values: Vec<Option<&'s Value>>,
+    values: Vec<Option<&'s Json>>,
 }
 
 /// Who decided how much of a section is shown.
@@ -70,7 +70,7 @@ impl<'s> Given<'s> {
 
     /// A value that texts ask for, by the number of its name. `None` if it is not bound, or must be looked for.
     #[inline]
-    pub(super) fn value(&self, asked: usize) -> Option<&'s Value> {
+    pub(super) fn value(&self, asked: usize) -> Option<&'s Json> {
         self.values[asked]
     }
 

@@ -188,7 +188,7 @@ impl<'t> Run<'t, '_> {
         let given = &self.given;
         let value = &mut |number: usize, name: &str| match asked.get(number).and_then(|at| given.value(*at)) {
             Some(value) => Some(Cow::Borrowed(value)),
-            None => params?.value(name).map(Cow::Owned),
+            None => params?.get(name).map(Cow::Owned),
         };
         match template.write(unit, &mut self.sink, self.setting.missing, value) {
             Ok(()) => Ok(()),

@@ -76,7 +76,7 @@ fn several_templates_write_into_one_sink_and_touch_only_what_is_theirs() {
     for (unit, body) in [(4, "a $x"), (5, "$x"), (6, "$x b")] {
         let template = Template::compile(Source::verbatim("body.md", body));
         template
-            .write(unit, &mut sink, Missing::Error, &mut |_, _| Some(minijinja::Value::from(" \n")))
+            .write(unit, &mut sink, Missing::Error, &mut |_, _| Some(serde_json::Value::from(" \n")))
             .unwrap();
         sink.frame(1, b" \n").unwrap();
     }

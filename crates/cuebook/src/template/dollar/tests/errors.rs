@@ -1,9 +1,8 @@
 //! What is wrong, and where.
 
-use minijinja::Value;
 use serde_json::json;
 
-use super::{Alone, Fault, Missing, run, template};
+use super::{Fault, Missing, run, template};
 use crate::error::{Code, ErrorKind};
 use crate::template::sink::Sink;
 
@@ -72,26 +71,17 @@ error body.md:1:1: `$` does not begin a placeholder [CB304]
 }
 
 #[test]
-fn an_undefined_value_is_missing() {
-    let alone = Alone::new(template("$a"), Missing::Error);
-    let fault = alone.render(10, |_| Some(Value::UNDEFINED)).err().unwrap();
-    assert!(matches!(fault, Fault::Missing { .. }));
-    let error = alone.template().error(fault, [], 10);
-    assert_eq!(error.field("placeholder"), Some(&json!("a")));
-}
-
-#[test]
 fn a_value_that_prints_too_long_is_refused_and_so_is_a_text() {
     let template = template("$a").limited(8);
     let mut sink = Sink::new(100, 0, 0);
-    let list = Value::from(vec![Value::from("long"), Value::from("longer")]);
+    let list = json!(["long", "longer"]);
     let fault = template.write(0, &mut sink, Missing::Error, &mut |_, _| Some(list.clone())).unwrap_err();
     assert!(matches!(&fault, Fault::Unprintable { too_large: true, .. }));
     let error = template.error(fault, [], 100);
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, Code::ValueTooLarge));
 
     let mut sink = Sink::new(3, 0, 0);
-    let text = Value::from("four");
+    let text = json!("four");
     let fault = template.write(0, &mut sink, Missing::Error, &mut |_, _| Some(text.clone())).unwrap_err();
     assert!(matches!(fault, Fault::Full));
     let error = template.error(fault, [], 3);

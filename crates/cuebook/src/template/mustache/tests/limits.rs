@@ -84,7 +84,7 @@ fn templates_with_computed_names_are_counted_and_compiled_once() {
     let case = Case::new("{{#names}}{{>*.}}{{/names}}").with(&partials);
     let template = case.compile().unwrap();
     let render = |count: usize| {
-        let scope = minijinja::context!(names => names[..count].to_vec());
+        let scope = json!({"names": names[..count]});
         template.render(&scope, 10_000)
     };
     assert_eq!(render(2).unwrap().text, "p0 p1 ");

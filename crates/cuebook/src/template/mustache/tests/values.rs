@@ -1,6 +1,5 @@
 //! How values print, what is true, and that a value is never read as a template.
 
-use minijinja::Value;
 use serde_json::{Value as Json, json};
 
 use super::Case;
@@ -31,14 +30,8 @@ fn values_print_portably() {
     ] {
         assert_eq!(printed(value.clone()), text, "{value}");
     }
-    let render = |value: Value| {
-        let template = Case::new("{{x}}").compile().unwrap();
-        template.render(&minijinja::context!(x => value), 1000).unwrap().text
-    };
-    assert_eq!(render(Value::from(i128::MIN)), i128::MIN.to_string());
-    assert_eq!(render(Value::from(f64::NAN)), "NaN");
-    assert_eq!(render(Value::from(f64::NEG_INFINITY)), "-Infinity");
-    assert_eq!(render(Value::from(vec![f64::NAN])), "[null]");
+    assert_eq!(printed(json!(i64::MIN)), i64::MIN.to_string());
+    assert_eq!(printed(json!(u64::MAX)), u64::MAX.to_string());
 }
 
 #[test]
