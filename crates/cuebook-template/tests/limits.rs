@@ -1,6 +1,6 @@
 //! Nothing that a template does takes more stack, time or memory than its limits allow.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cuebook_template::{Environment, Error, ErrorKind, Output};
 use serde_json::{Value as Json, json};

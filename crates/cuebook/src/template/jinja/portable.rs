@@ -165,16 +165,16 @@ impl Lint<'_> {
             ExprKind::Bool(_) if written.starts_with(['T', 'F']) => {
                 self.note_expression(expression, format!("`{written}`"));
             }
-            ExprKind::Attribute(of, _) | ExprKind::Item(of, _) => {
-                // Attributes and items are those of a variable, and not of whatever an expression gives.
-                if !matches!(of.kind, ExprKind::Name(_) | ExprKind::Attribute(..) | ExprKind::Item(..)) {
-                    self.note_expression(expression, "an attribute of an expression");
-                }
+            // Only variables have attributes and items.
+            ExprKind::Attribute(of, _) | ExprKind::Item(of, _)
+                if !matches!(of.kind, ExprKind::Name(_) | ExprKind::Attribute(..) | ExprKind::Item(..)) =>
+            {
+                self.note_expression(expression, "an attribute of an expression");
             }
-            ExprKind::Unary(sign, value) => {
-                if *sign == Unary::Minus && !matches!(value.kind, ExprKind::Int(_) | ExprKind::Float(_)) {
-                    self.note_expression(expression, "`-`");
-                }
+            ExprKind::Unary(Unary::Minus, value)
+                if !matches!(value.kind, ExprKind::Int(_) | ExprKind::Float(_)) =>
+            {
+                self.note_expression(expression, "`-`");
             }
             ExprKind::Binary(operator, ..) => {
                 self.note_expression(expression, format!("`{}`", symbol(*operator)));
