@@ -321,3 +321,33 @@ fn prompty_1_files_are_rewritten_with_a_report() {
     let said = String::from_utf8_lossy(&check.stderr).into_owned() + &String::from_utf8_lossy(&check.stdout);
     assert!(!said.contains("CB320"), "{said}");
 }
+
+#[test]
+fn prompty_1_files_are_rewritten_without_what_they_refer_to() {
+    let project = project();
+    let old = "---
+name: Old
+model:
+  api: chat
+  configuration: {type: azure_openai, azure_deployment: '${env:DEPLOYMENT}', azure_endpoint: '${env:ENDPOINT}'}
+inputs:
+  name: {type: string}
+tools: ${file:tools.json}
+extra: {region: '${env:REGION}', zone: '${env:ZONE:west}'}
+---
+user:
+Greet {{ name }}.
+";
+    project.write("prompts/old.prompty", old);
+    let (code, out, err) = run(&project, &["old", "--to", "prompty"]);
+    assert_eq!(code, 0, "{err}");
+    for line in
+        ["  id: \"${env:DEPLOYMENT}\"\n", "  region: \"${env:REGION}\"\n", "tools: \"${file:tools.json}\"\n"]
+    {
+        assert!(out.contains(line), "{line}{out}");
+    }
+    for text in ["`model.id` needs what `${env:DEPLOYMENT}` refers to", "`extra.region`", "`tools`"] {
+        assert!(err.contains(text), "{text}: {err}");
+    }
+    assert!(!err.contains("ZONE") && !err.contains("ENDPOINT"), "{err}");
+}

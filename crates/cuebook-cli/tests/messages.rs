@@ -68,6 +68,8 @@ fn a_missing_prompt_lists_the_searched_places() {
             "did you mean `greeting`?",
         ],
     );
+    project.write("prompts/note.md", "Hi.\n");
+    has(&refused(&project, &["render", "note"]), &["move prompts/note.md to prompts/note/template.md"]);
     project.write("agents/one.json", r#"{"prompt_id": "greting"}"#);
     let told = refused(&project, &["render", "--agent", "agents/one.json"]);
     has(&told, &["`prompt_id` of agents/one.json names it", "did you mean `greeting`?"]);
@@ -177,9 +179,16 @@ fn a_language_that_falls_back_is_reported() {
         &render("fr"),
         &["[CB337]", "no version in the language `fr`", "a/template.fr.md, or choose one of: ja"],
     );
+    // Japanese with English rules.
+    let mixed = "partials/rules.md: there is no version in the language `ja`";
+    has(&render("ja"), &[mixed, "write prompts/partials/rules.ja.md"]);
+    has(&cuebook(&project, &["check", "a"]).1, &[mixed]);
+    project.write("prompts/partials/rules.ja.md", "やさしく。\n");
     for known in ["ja", "ja-JP", "en"] {
         assert!(!render(known).contains("CB337"), "{known}");
     }
+    has(&cuebook(&project, &["show", "a"]).1, &["languages ja"]);
+    std::fs::remove_file(project.path().join("prompts/partials/rules.ja.md")).unwrap();
     // A partial that has languages, and not this one.
     project.write("prompts/partials/rules.de.md", "Sei nett.\n");
     has(&render("ja"), &["partials/rules.md: there is no version in the language `ja`"]);

@@ -192,7 +192,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     (
         "M6",
         "work grows faster than its input",
-        &["the_shapes_cover_every_command", "every_shape_works_at_its_smallest_size"],
+        &["work_that_was_quadratic_grows_with_its_input", "the_shapes_cover_every_command"],
     ),
     (
         "M7",

@@ -60,8 +60,14 @@ pub struct Document {
 impl Document {
     /// Reads a JSON text. What is wrong with it gets the given code and kind, because each file has its own.
     pub fn parse(source: &Arc<Source>, code: Code, kind: ErrorKind) -> Result<Document> {
-        let value =
-            serde_json::from_str(source.text()).map_err(|error| syntax_error(source, code, kind, &error))?;
+        let failed = |error: serde_json::Error| syntax_error(source, code, kind, &error);
+        let value = match quote_long_integers(source.text()) {
+            None => serde_json::from_str(source.text()).map_err(failed)?,
+            Some(quoted) => {
+                serde_json::from_str::<serde::de::IgnoredAny>(source.text()).map_err(failed)?;
+                serde_json::from_str(&quoted).map_err(failed)?
+            }
+        };
         let mut findings = duplicate_keys(source.text()).into_iter().map(|(key, first, second)| {
             Diagnostic::new(code, format!("duplicate key {} in an object", quoted(&key)))
                 .at(source.place(second))
@@ -396,6 +402,42 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
         letter if message == "expected value" && letter.is_alphabetic() => Some("put text in double quotes"),
         _ => None,
     }
+}
+
+/// Whether a text is an integer that 64 bits do not hold. `serde_json` would round such a number, so that readers of files keep
+/// the text of its digits.
+pub fn is_long_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.len() >= 19
+        && !digits.starts_with('0')
+        && digits.bytes().all(|digit| digit.is_ascii_digit())
+        && text.parse::<i64>().is_err()
+        && text.parse::<u64>().is_err()
+}
+
+/// The text with quotes around its long integers; `None` if it has none.
+fn quote_long_integers(text: &str) -> Option<String> {
+    let mut scanner = Scanner::new(text);
+    let mut quoted = String::new();
+    let mut from = 0;
+    while let Some(byte) = scanner.peek() {
+        match byte {
+            b'"' => drop(scanner.string()),
+            b'-' | b'0'..=b'9' => {
+                let start = scanner.at;
+                while matches!(scanner.peek(), Some(b'+' | b'-' | b'.' | b'e' | b'E' | b'0'..=b'9')) {
+                    scanner.at += 1;
+                }
+                let number = &text[start..scanner.at];
+                if is_long_integer(number) {
+                    quoted.extend([&text[from..start], "\"", number, "\""]);
+                    from = scanner.at;
+                }
+            }
+            _ => scanner.at += 1,
+        }
+    }
+    (from > 0).then(|| quoted + &text[from..])
 }
 
 /// The keys that stand twice in one object, each with both its places.

@@ -6,8 +6,8 @@
 //! - `true` and `false` (also `True`, `TRUE`) are booleans; `yes`, `no`, `on`, `off` are text.
 //! - `null`, `~` and nothing at all are null. Dates and times are text.
 //! - Numbers are `12`, `-0.5`, `1e3`, `0x1F`, `0o17`. Digits with a zero in front (`017`) are *text*: readers of YAML give
-//!   17, 15 or "017", and only the text loses nothing. A whole number that needs more than 64 bits, `.inf` and `.nan` are
-//!   refused, because JSON has no place for them.
+//!   17, 15 or "017", and only the text loses nothing. So is a whole number that needs more than 64 bits. `.inf` and `.nan`
+//!   are refused, because JSON has no place for them.
 //! - A key is the text that is written there, so `1: x` has the key `1`. Empty keys, lists and maps as keys, and a key
 //!   twice in one map are refused.
 //! - Aliases are copies, and `<<` takes over the keys of other maps. Tags are refused, bar those of the core schema.

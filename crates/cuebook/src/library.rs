@@ -402,17 +402,24 @@ impl Library {
         let ids = self.ids()?;
         let similar = nearest(normalized, ids.iter().map(String::as_str));
         let folder = self.root.join(raw);
-        let hint = match did_you_mean(&similar) {
+        let file = format!("{normalized}.md");
+        let roots = self.roots()?;
+        let alone = roots.iter().find(|root| root.kind != RootKind::Builtin && root.has_file(&file));
+        let hint = match (alone, did_you_mean(&similar)) {
+            (Some(root), _) => {
+                let template = root.file_name(&format!("{normalized}/{TEMPLATE_FILE}"));
+                format!("a prompt is a folder: move {} to {template}", root.file_name(&file))
+            }
             _ if folder.is_dir() || folder.is_file() => {
                 format!("a file or folder has this name: name it as a path, `./{raw}`")
             }
-            Some(hint) => hint,
-            None if self.has_no_prompts()? => {
+            (None, Some(hint)) => hint,
+            (None, None) if self.has_no_prompts()? => {
                 format!(
                     "this folder has no prompts yet: write prompts/{normalized}/template.md, or create an example with cuebook init"
                 )
             }
-            None => "list the prompts: cuebook list".to_owned(),
+            (None, None) => "list the prompts: cuebook list".to_owned(),
         };
         let searched = self.searched()?;
         let message = format!("no prompt `{raw}` in {}", searched.join(", "));

@@ -22,7 +22,7 @@ use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{Hooks, Resolved};
 use crate::library::{
-    CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, builtin,
+    CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, TEMPLATE_FILE, builtin,
 };
 use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::render::Rendered;
@@ -283,10 +283,8 @@ impl Prepared {
     /// The languages that it has variants of its text for, besides the one of its plain file.
     pub fn languages(&self) -> Vec<String> {
         let candidate = &self.found.candidate;
-        let Some((stem, end)) = candidate.template_file.as_deref().and_then(|file| file.rsplit_once('.'))
-        else {
-            return Vec::new();
-        };
+        let file = candidate.template_file.as_deref().or(self.prompt.metadata.template.as_deref());
+        let Some((stem, end)) = file.unwrap_or(TEMPLATE_FILE).rsplit_once('.') else { return Vec::new() };
         let stem = stem.rsplit('/').next().unwrap_or(stem);
         let names: Vec<String> = match candidate.root.path(&candidate.entry) {
             Some(folder) => {

@@ -366,8 +366,8 @@ impl Type {
     pub fn admits(self, value: &Json) -> bool {
         match self {
             Type::String => value.is_string(),
-            Type::Integer => value.is_i64() || value.is_u64(),
-            Type::Number => value.is_number(),
+            Type::Integer => value.is_i64() || value.is_u64() || is_long(value.as_str()),
+            Type::Number => value.is_number() || is_long(value.as_str()),
             Type::Boolean => value.is_boolean(),
             Type::List => value.is_array(),
             Type::Object => value.is_object(),
@@ -385,6 +385,11 @@ impl Type {
             _ => serde_json::from_str(text).is_ok_and(|value| self.admits(&value)),
         }
     }
+}
+
+/// Whether a text holds the digits of an integer that JSON readers would round.
+fn is_long(text: Option<&str>) -> bool {
+    text.is_some_and(crate::json::is_long_integer)
 }
 
 /// What the hooks of a prompt may do. Nothing is granted unless declared.

@@ -165,7 +165,24 @@ fn a_conversation_that_no_tag_shows_is_noted() {
 }
 
 #[test]
-fn integers_beyond_64_bits_in_json_are_floats() {
-    let value: serde_json::Value = serde_json::from_str("100000000000000000000").unwrap();
-    assert_eq!(Project::with_template("{{ n }}").text("p", json!({"n": value})), "1e+20");
+fn integers_beyond_64_bits_print_exactly() {
+    let digits = "1".repeat(60);
+    let files = [
+        ("v.json", format!("{{\"n\": {digits}, \"xs\": [-{digits}]}}")),
+        ("v.yaml", format!("n: {digits}\nxs: [-{digits}]\n")),
+    ];
+    let prompt = "---\nname: p\ninputs:\n  n: {kind: integer}\n  xs: {kind: array, items: {kind: integer}}\n---\nuser:\n{{ n }} {{ xs[0] }}";
+    let sections = "---\nname: s\ninputs:\n  n: {kind: integer}\n---\n# Part\nSee $n.\n";
+    let project = Project::with_template("{{ n }} {% for x in xs %}{{ x }}{% endfor %}")
+        .file("prompts/q.prompty", prompt)
+        .file("prompts/s.sections.md", sections);
+    for (name, text) in files {
+        let given = cuebook::Variables::read_object(&cuebook::source::Source::new(name, text)).unwrap();
+        let given = serde_json::Value::Object(given);
+        assert_eq!(project.text("p", given.clone()), format!("{digits} -{digits}"), "{name}");
+        assert!(project.text("q", given.clone()).contains(&format!("{digits} -{digits}")), "{name}");
+        let shown = project.text("s", json!({"n": given["n"]}));
+        assert!(shown.contains(&format!("See {digits}.")), "{name}: {shown}");
+    }
+    assert_eq!(project.text("p", json!({"n": u64::MAX, "xs": []})), "18446744073709551615 ");
 }

@@ -234,7 +234,12 @@ fn installing_a_pack_proposes_what_it_replaces_and_records_only_what_is_accepted
         .file("new/prompts/my_coding/template.md", "new");
     let book = project.book();
     let error = book.library().stage_pack(&project.path("new")).unwrap_err();
-    assert!(error.to_string().contains("the tool `my_read` is to replace `file_read`"), "{error}");
+    assert!(
+        error.to_string().contains(
+            "the pack replaces the tool `file_read` with `my_read`, but does not contain `my_read`"
+        ),
+        "{error}"
+    );
     let project = project.file("new/tools/my_read.py", "print(1)\n");
     let installation = book.library().stage_pack(&project.path("new")).unwrap();
     let proposals = installation.proposals();

@@ -70,7 +70,7 @@ pub fn every_event_is_in_the_book() {
 /// Every command, with what it says of itself.
 pub fn every_command_is_in_the_book() {
     let mut text = String::from(
-        "# Commands\n\nThis page shows the help of every command. `cuebook COMMAND --help` prints the same text, and `-h` prints a summary.\n",
+        "# Commands\n\nThis page shows the help of every command. `cuebook COMMAND --help` prints the same text, and `-h` prints a summary.\nEvery command also takes the general options, which this page shows once, for `cuebook` itself.\n",
     );
     let mut count = 0;
     describe(&Project::new(), &[], &mut text, &mut count);
@@ -85,6 +85,7 @@ fn describe(project: &Project, command: &[String], text: &mut String, count: &mu
     let said = project.command("cuebook", project.path()).args(command).arg("--help").output().unwrap();
     // As a session shows it, in which the numbers of threads are none.
     let help = transcript::normalise(&String::from_utf8(said.stdout).unwrap(), project.path());
+    let help = without_general(&help);
     if !command.is_empty() {
         *text += &format!("\n{} {}\n", "#".repeat(command.len() + 1), command.join(" "));
     }
@@ -102,6 +103,14 @@ fn describe(project: &Project, command: &[String], text: &mut String, count: &mu
         let name = name.split_whitespace().next().unwrap().to_owned();
         describe(project, &[command, &[name]].concat(), text, count);
     }
+}
+
+/// A help text without the options that every command has.
+fn without_general(help: &str) -> String {
+    let Some((before, general)) = help.split_once("\nGeneral:\n") else { return help.to_owned() };
+    let next = general.match_indices("\n\n").map(|(at, _)| &general[at + 1..]);
+    let rest = next.into_iter().find(|rest| rest[1..].starts_with(|letter: char| !letter.is_whitespace()));
+    format!("{before}{}", rest.unwrap_or_default())
 }
 
 fn kept(path: &str, wanted: &str) -> String {

@@ -246,3 +246,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn integers_beyond_64_bits_keep_their_digits() {
+    let long = "9".repeat(400);
+    let text = format!(
+        "{{\"a\": 18446744073709551615, \"b\": 18446744073709551616, \"c\": [-9223372036854775809, {long}], \
+         \"d\": 100000000000000000000.0, \"e\": \"100000000000000000000\", \"f\": 1}}"
+    );
+    let source = Source::new("t.json", text.as_str());
+    let document = Document::parse(&source, Code::BadInput, ErrorKind::PromptValidation).unwrap();
+    let value = document.value();
+    assert_eq!(value["a"], u64::MAX);
+    assert_eq!(value["b"], "18446744073709551616");
+    assert_eq!(value["c"], serde_json::json!(["-9223372036854775809", long]));
+    assert_eq!((&value["d"], &value["f"]), (&Value::from(1e20), &Value::from(1)));
+    assert_eq!(document.place(&[Key("c"), Index(0)]).text(), "-9223372036854775809");
+    assert_eq!(document.to_node().get("f").unwrap().place.text(), "1");
+    let wrong = Source::new("t.json", "{100000000000000000000: 1}");
+    assert!(Document::parse(&wrong, Code::BadInput, ErrorKind::PromptValidation).is_err());
+}

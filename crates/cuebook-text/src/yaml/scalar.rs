@@ -11,7 +11,7 @@ pub enum Scalar {
     Bool(bool),
     /// A number that JSON has.
     Number(Number),
-    /// A number that JSON cannot hold: infinite, not a number, or with more digits than it keeps.
+    /// A number that JSON cannot hold: infinite, or not a number.
     Unspeakable,
     /// Everything else.
     Text,
@@ -59,7 +59,8 @@ fn whole(text: &str, digits: &str) -> Scalar {
     if let Ok(number) = text.parse::<i64>() {
         return Scalar::Number(number.into());
     }
-    text.parse::<u64>().map_or(Scalar::Unspeakable, |number| Scalar::Number(number.into()))
+    // The text of a longer number loses nothing.
+    text.parse::<u64>().map_or(Scalar::Text, |number| Scalar::Number(number.into()))
 }
 
 /// Whether it is `1.5`, `.5`, `1.`, `1e3`, `1.5E-3`: digits on at least one side of the point.

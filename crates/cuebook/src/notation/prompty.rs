@@ -190,6 +190,42 @@ pub struct Migrated {
     pub roles_of_values: bool,
 }
 
+impl Migrated {
+    /// The front matter without the references that a render of the old file does not need, and these: each with the path of its key.
+    pub fn without_references(&self) -> (Map<String, Json>, Vec<(String, String)>) {
+        let mut found = Vec::new();
+        let needed = |key: &str| matches!(key, "inputs" | "template");
+        let mut front = self.front.clone();
+        front.retain(|key, value| needed(key) || !take_references(value, key, &mut found));
+        (front, found)
+    }
+}
+
+/// Removes the references in a value, except those of a connection, which are read when a model is called. Whether the value is
+/// one itself.
+fn take_references(value: &mut Json, path: &str, found: &mut Vec<(String, String)>) -> bool {
+    match value {
+        Json::String(text) => match reference::Reference::of(text) {
+            None | Some(reference::Reference::Env { default: Some(_), .. }) => false,
+            Some(_) => {
+                found.push((path.to_owned(), std::mem::take(text)));
+                true
+            }
+        },
+        Json::Array(items) => {
+            items.retain_mut(|item| !take_references(item, path, found));
+            false
+        }
+        Json::Object(entries) => {
+            entries.retain(|key, value| {
+                key == "connection" || !take_references(value, &format!("{path}.{key}"), found)
+            });
+            false
+        }
+        _ => false,
+    }
+}
+
 /// Rewrites the file of a template for Prompty 2; nothing if it is a file of Prompty 2 already.
 pub fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migrated>> {
     let source = body.place(0..0).source().clone();

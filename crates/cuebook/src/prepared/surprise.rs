@@ -125,7 +125,8 @@ impl Prepared {
     }
 
     /// Templates that are read in the plain version because there is none in this language. If the caller asks for the
-    /// language, the prompt's own template needs it; otherwise only templates that have other languages do.
+    /// language, the prompt's own template needs it; if that has it, so does every file that it includes. Otherwise only
+    /// templates that have other languages do.
     fn fallbacks(&self, language: &str, is_asked: bool) -> Vec<Diagnostic> {
         let primary = |tag: &str| tag.to_lowercase().split(['-', '_']).next().unwrap_or_default().to_owned();
         let wanted = primary(language);
@@ -138,9 +139,10 @@ impl Prepared {
         if self.prompt.dialect == Dialect::Prompty {
             plain.push((own.to_owned(), Vec::new()));
         }
+        let is_mixed = !plain.iter().any(|(file, _)| file == own);
         plain.retain(|(file, languages)| {
             !languages.iter().any(|tag| primary(tag) == wanted)
-                && (!languages.is_empty() || (is_asked && file == own))
+                && (!languages.is_empty() || is_mixed || (is_asked && file == own))
         });
         plain.into_iter().map(|(file, languages)| fallback(language, file, &languages)).collect()
     }

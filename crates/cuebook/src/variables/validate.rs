@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Need, Prompt, Rich, Type, Variable};
+use crate::prompt::{Need, Prompt, Rich, Type, Variable, is_long};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -206,7 +206,7 @@ fn article(kind: Type) -> &'static str {
 
 /// Whether a value fits.
 fn takes(variable: &Variable, layer: Layer, value: &Json) -> bool {
-    admits(variable.kind, value)
+    variable.kind.admits(value)
         || (variable.of_directive
             && (value.is_null()
                 || (variable.kind == Type::String && is_plain(value))
@@ -216,18 +216,6 @@ fn takes(variable: &Variable, layer: Layer, value: &Json) -> bool {
 
 fn is_plain(value: &Json) -> bool {
     !value.is_array() && !value.is_object()
-}
-
-fn admits(kind: Type, value: &Json) -> bool {
-    match kind {
-        Type::Any => true,
-        Type::String => value.is_string(),
-        Type::Integer => value.is_i64() || value.is_u64(),
-        Type::Number => value.is_number(),
-        Type::Boolean => value.is_boolean(),
-        Type::List => value.is_array(),
-        Type::Object => value.is_object(),
-    }
 }
 
 fn type_name(value: &Json) -> &'static str {

@@ -54,7 +54,7 @@ impl Manifest {
                 ItemType::Tool.extensions().iter().map(|extension| format!("tools/{new}.{extension}"));
             if files.into_iter().all(|file| plain_file(&root, &file).is_err()) {
                 let message =
-                    format!("the tool `{new}` is to replace `{old}`, but the pack does not contain it");
+                    format!("the pack replaces the tool `{old}` with `{new}`, but does not contain `{new}`");
                 let hint =
                     format!("add it as tools/{new}.py or in another notation of tools, or remove the line");
                 let path = vec![Key("replaces"), Key("tools"), Key(old)];

@@ -18,7 +18,7 @@ pub(super) fn syntax(source: &Arc<Source>, error: &EngineError) -> Error {
         let diagnostic = Diagnostic::new(Code::TooDeep, error.message()).at(place).hint_opt(hint);
         return Error::new(ErrorKind::Limit, diagnostic);
     }
-    let hint = mustache_hint(source.text(), &place).or(hint);
+    let hint = mustache_hint(source.text(), &place).or_else(|| habit_hint(source.text(), &place)).or(hint);
     let diagnostic = Diagnostic::new(Code::TemplateSyntax, error.message()).at(place).hint_opt(hint);
     let diagnostic = match error.opening() {
         Some(tag) if Some(tag) == error.range() => diagnostic.label("opened here"),
@@ -48,6 +48,46 @@ fn mustache_hint(text: &str, place: &Place) -> Option<String> {
     is_mustache.then(|| {
         "this looks like Mustache: add `template: {format: mustache}` to the `.prompty` file".to_owned()
     })
+}
+
+/// Jinja2's form of what the author knows from another language. The error is at `place`.
+fn habit_hint(text: &str, place: &Place) -> Option<String> {
+    let at = place.range().start;
+    let (before, rest) = text.split_at_checked(at)?;
+    let inside = &before[before.rfind("{%").max(before.rfind("{{"))? + 2..];
+    let word = |word: &str| {
+        rest.strip_prefix(word)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()))
+    };
+    let next = |word: &str| rest.strip_prefix(word).map_or("", str::trim_start);
+    // The place of `||` is its second sign.
+    if rest.starts_with('|') && inside.ends_with('|') {
+        return Some("write `or` instead of `||`".to_owned());
+    }
+    if word("elseif") || word("elsif") || next("else").starts_with("if ") {
+        return Some("write `{% elif … %}`".to_owned());
+    }
+    if word("if") && inside.trim() == "else" {
+        return Some("write `{% elif … %}`".to_owned());
+    }
+    if word("end") {
+        let block: String = next("end").chars().take_while(char::is_ascii_alphabetic).take(20).collect();
+        return (!block.is_empty()).then(|| format!("write `{{% end{block} %}}`, as one word"));
+    }
+    let operator = [
+        ("&&", "write `and` instead of `&&`"),
+        ("!", "write `not` instead of `!`"),
+        ("?", "write `A if CONDITION else B`"),
+        ("=", "use `==` to compare; `{% set name = value %}` assigns"),
+    ];
+    if let Some((_, hint)) = operator.iter().find(|(sign, _)| rest.starts_with(sign)) {
+        return Some((*hint).to_owned());
+    }
+    let argument = rest.starts_with([':', '"', '\'']) || rest.starts_with(char::is_alphanumeric);
+    let (_, filter) = inside.rsplit_once('|').filter(|_| argument)?;
+    let filter = filter.trim();
+    let is_name = !filter.is_empty() && filter.chars().all(|c| c == '_' || c.is_alphanumeric());
+    is_name.then(|| format!("write a filter's arguments in parentheses: `{filter}(…)`"))
 }
 
 /// Ways out of mistakes that the engine describes in these words; the first that fits counts.
@@ -236,7 +276,7 @@ error t.md:1:14: unexpected `{% endfor %}` [CB304]
     }
 
     #[test]
-    fn the_usual_slips_get_a_hint() {
+    fn common_mistakes_get_a_hint() {
         for (text, hint) in [
             ("{{ name }", "close the expression with `}}`"),
             ("{{ name", "close the expression with `}}`"),
@@ -248,6 +288,17 @@ error t.md:1:14: unexpected `{% endfor %}` [CB304]
             ("{{ 'a }}", "close the string"),
             ("{# a", "close the comment"),
             ("{% raw %}a", "add `{% endraw %}`"),
+            ("{% if a = b %}x{% endif %}", "use `==` to compare"),
+            ("{{ a | default \"b\" }}", "write a filter's arguments in parentheses: `default(…)`"),
+            ("{{ a | join: ', ' }}", "write a filter's arguments in parentheses: `join(…)`"),
+            ("{{ a | truncate 9 }}", "write a filter's arguments in parentheses: `truncate(…)`"),
+            ("{{ a || b }}", "write `or` instead of `||`"),
+            ("{{ a && b }}", "write `and` instead of `&&`"),
+            ("{% if !a %}x{% endif %}", "write `not` instead of `!`"),
+            ("{{ a ? b : c }}", "write `A if CONDITION else B`"),
+            ("{% if a %}{% else if b %}{% endif %}", "write `{% elif … %}`"),
+            ("{% if a %}{% elseif b %}{% endif %}", "write `{% elif … %}`"),
+            ("{% if a %}{% end if %}", "write `{% endif %}`, as one word"),
         ] {
             let shown = syntax_error(text);
             assert!(shown.contains(hint), "{text}\n{shown}");
