@@ -91,7 +91,7 @@ fn describe(project: &Project, command: &[String], text: &mut String, count: &mu
     }
     let line =
         ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
+    *text += &format!("\n```text\n$ {line} --help\n{help}```\n");
     let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
     if !usage.ends_with(" <COMMAND>") {
         return;
