@@ -78,7 +78,7 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
 }
 
 /// The processor seconds of one run at a size.
-fn seconds(program: &Path, shape: &Shape, size: usize) -> Result<f64, String> {
+pub fn seconds(program: &Path, shape: &Shape, size: usize) -> Result<f64, String> {
     let (project, arguments) = made(shape, size, program)?;
     let (mut runs, mut total) = (0, 0.0);
     let before = Clock::now();
