@@ -129,7 +129,7 @@ def main():
         page = folder / "explain.html"
         subprocess.run([cuebook, "explain", "letter", *VALUES, "--html", page], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         for scheme in SCHEMES:
-            photograph(chromium, page, options.out.resolve() / f"explain-{scheme}.png", scheme, (1100, 760))
+            photograph(chromium, page, options.out.resolve() / f"explain-{scheme}.png", scheme, (1100, 575))
             session = folder / f"session-{scheme}.html"
             session.write_text(session_page(cuebook, folder, scheme == "dark"), encoding="utf8")
             photograph(chromium, session, options.out.resolve() / f"session-{scheme}.png", scheme, (1100, 490))

@@ -69,6 +69,14 @@ pub fn tools() -> Json {
         tool("test_header", header),
         tool("json_schema_2020_12_tool", schema_2020_12()),
     ]);
+    let properties = json!({"name": {"type": "string"}, "seconds": {"type": "number"}});
+    all.extend(crate::jobs::TOOLS.map(|(name, needs_tasks)| {
+        let mut tool = tool(name, json!({"type": "object", "properties": properties}));
+        if name != "greet" {
+            tool["execution"] = json!({"taskSupport": if needs_tasks { "required" } else { "optional" }});
+        }
+        tool
+    }));
     json!(all)
 }
 

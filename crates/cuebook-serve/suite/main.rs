@@ -1,11 +1,12 @@
 //! The server for the protocol's conformance suite: a Cuebook server of a project, with the tools, resources and prompts that the
-//! suite expects under fixed names (`fixtures.rs`, `rounds.rs`). Everything else is Cuebook's own.
+//! suite expects under fixed names (`fixtures.rs`, `rounds.rs`, `jobs.rs`). Everything else is Cuebook's own.
 //!
 //! `cuebook-serve-suite PROJECT ADDRESS VARIABLE`: the variable holds the token.
 
 #![allow(deprecated, reason = "older revisions have logging and sampling, and the suite tries them")]
 
 mod fixtures;
+mod jobs;
 mod rounds;
 
 use std::path::Path;
@@ -53,6 +54,9 @@ impl Suite {
             return Ok(Some(CallToolResult::success(read(content)?).into()));
         }
         if let Some(answer) = rounds::call(name, request, context)? {
+            return Ok(Some(answer));
+        }
+        if let Some(answer) = jobs::call(request, context).await? {
             return Ok(Some(answer));
         }
         let argument = |name: &str| {
@@ -256,15 +260,24 @@ impl ServerHandler for Suite {
     }
 
     async fn get_task(&self, request: GetTaskParams, context: Context) -> Answer<GetTaskResult> {
-        self.0.get_task(request, context).await
+        match jobs::TASKS.get_task(&request.task_id) {
+            Ok(task) => Ok(GetTaskResult::new(task)),
+            Err(_) => self.0.get_task(request, context).await,
+        }
     }
 
     async fn update_task(&self, request: UpdateTaskParams, context: Context) -> Answer<()> {
-        self.0.update_task(request, context).await
+        match jobs::TASKS.get_task(&request.task_id) {
+            Ok(_) => jobs::TASKS.update_task(&request.task_id, request.input_responses),
+            Err(_) => self.0.update_task(request, context).await,
+        }
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, context: Context) -> Answer<()> {
-        self.0.cancel_task(request, context).await
+        match jobs::TASKS.get_task(&request.task_id) {
+            Ok(_) => jobs::TASKS.cancel_task(&request.task_id),
+            Err(_) => self.0.cancel_task(request, context).await,
+        }
     }
 
     async fn on_custom_request(&self, request: CustomRequest, context: Context) -> Answer<CustomResult> {

@@ -11,7 +11,7 @@ pub const PROMPT: &str = "test_input_required_result_prompt";
 /// The states that this server gives out. None of them says anything, so there is nothing to sign: an unknown one is refused.
 const STATES: [&str; 2] = ["suite-state-1", "suite-state-2"];
 
-fn form(message: &str, field: &str, kind: &str) -> Json {
+pub fn form(message: &str, field: &str, kind: &str) -> Json {
     let schema = json!({"type": "object", "properties": {field: {"type": kind}}, "required": [field]});
     json!({"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": schema}})
 }
@@ -86,7 +86,7 @@ fn able(requests: Json, context: &Context) -> Answer<Json> {
     Ok(kept.collect())
 }
 
-fn required(requests: Json, state: Option<&str>) -> Answer<InputRequiredResult> {
+pub fn required(requests: Json, state: Option<&str>) -> Answer<InputRequiredResult> {
     Ok(InputRequiredResult::new(Some(read(requests)?), state.map(str::to_owned)))
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Need, Prompt, Rich, Type, Variable, is_long};
+use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -25,7 +25,9 @@ pub fn folder(suite: &str) -> Option<PathBuf> {
 /// Reads a file of cases.
 pub fn read(path: &Path) -> Json {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    // As programs read values: integers of any size keep their digits.
+    let source = cuebook::source::Source::verbatim("cases.json", &text);
+    cuebook::Variables::read_value(&source).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Reads Prompty's vectors: all of them, or the part that is there.
