@@ -293,7 +293,7 @@ impl PastRevision {
             // Only ids are left, and those of directives look like paths.
             let found = old.library().choose(&prompt);
             let is_there = match &found {
-                Ok(found) => !is_path(&prompt) || found.candidate.dialect.traits().is_item,
+                Ok(found) => !is_path(&prompt) || found.candidate.dialect.is_item,
                 Err(error) => {
                     !matches!(error.code(), Code::PromptNotFound | Code::ItemNotFound | Code::InvalidId)
                 }

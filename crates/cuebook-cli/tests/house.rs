@@ -185,3 +185,42 @@ fn a_circle_is_found() {
     write("three.rs", "fn f() { crate::one::f() }\n");
     assert_eq!(in_circles(&graph_of(folder.path())), ["one", "three", "two"]);
 }
+
+/// Files outside of the dialects' folders and `convert` that name a built-in dialect, how often, and why.
+const NAMED: &[(&str, usize, &str)] = &[
+    ("cuebook/src/library.rs", 1, "a folder with a template is found by its files, and not by a name"),
+    ("cuebook/src/library/directives.rs", 1, "directives are found in spaces"),
+    ("cuebook/src/library/path.rs", 1, "a file that no dialect claims is a template if its path is given"),
+    ("cuebook/src/prepared/surprise.rs", 1, "a `.prompty` file has one language"),
+    ("cuebook/src/prompt.rs", 1, "a tree that a program built is one of sections"),
+];
+
+#[test]
+fn few_places_name_a_built_in_dialect() {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:&|== |!= )(?:TEMPLATE|PROMPTY|SECTIONS|DIRECTIVE)\b|BuiltIn::[A-Z][a-z]").unwrap()
+    });
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for folder in crates() {
+        let (src, mut files) = (folder.join("src"), Vec::new());
+        files_below(&src, &mut files);
+        for file in files {
+            let inside = file.strip_prefix(&src).unwrap();
+            let is_home = |part: &std::ffi::OsStr| {
+                ["dialect", "dialect.rs", "convert", "convert.rs"].iter().any(|home| part == *home)
+            };
+            if is_test(inside) || inside.iter().any(is_home) {
+                continue;
+            }
+            let count = NAME.find_iter(&code(&std::fs::read_to_string(&file).unwrap())).count();
+            if count > 0 {
+                let name = file.strip_prefix(folder.parent().unwrap()).unwrap();
+                found.insert(name.to_string_lossy().into_owned(), count);
+            }
+        }
+    }
+    let listed: BTreeMap<String, usize> =
+        NAMED.iter().map(|(file, count, _)| ((*file).to_owned(), *count)).collect();
+    assert_eq!(found, listed, "NAMED lists every place with its reason");
+    assert!(listed.values().sum::<usize>() <= 10);
+}

@@ -26,7 +26,7 @@ pub use forgery::{Aim, DIGITS, FORGERIES, Forgery, huge};
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, printable};
-use crate::prompt::Dialect;
+use crate::prompt::Traits;
 use crate::source::Place;
 use crate::variables::{Context, Variables};
 
@@ -36,7 +36,7 @@ pub struct Attack {
     /// The prompt's id.
     pub prompt: String,
     /// The notation that it is written in.
-    pub dialect: Dialect,
+    pub dialect: &'static Traits,
     /// Whether it has hooks or variable providers, and whether they took part.
     pub hooks: Option<bool>,
     /// What was driven: each input, and then all of them at once if there are several.
@@ -107,7 +107,7 @@ impl Attack {
     pub fn to_json(&self) -> Json {
         json!({
             "prompt": self.prompt,
-            "dialect": self.dialect.as_str(),
+            "dialect": self.dialect.name,
             "hooks": self.hooks,
             "held": self.held(),
             "tried": self.tried(),

@@ -19,8 +19,9 @@ use crate::book::Book;
 use crate::changes::Line;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
-use crate::library::{Found, PROMPTY_END, SECTIONS_END};
+use crate::library::Found;
 use crate::prepared::{Mode, Prepared};
+use crate::prompt::Claim;
 use crate::source::{Place, Source};
 use crate::targets::found_of;
 use crate::variables::{Clock, Scope};
@@ -151,11 +152,10 @@ impl CaseFile {
     /// The file of cases of a prompt, if it lies on disk.
     pub(crate) fn of(found: Found, book: &Book) -> Option<CaseFile> {
         let candidate = &found.candidate;
-        let file = match &candidate.template_file {
-            None => CASES_FILE.to_owned(),
-            Some(file) => {
-                let ends = [PROMPTY_END, SECTIONS_END, ".md"];
-                let stem = ends.iter().find_map(|end| file.strip_suffix(end)).unwrap_or(file);
+        let file = match (&candidate.template_file, candidate.dialect.claim) {
+            (None, _) | (Some(_), Claim::File(_)) => CASES_FILE.to_owned(),
+            (Some(file), claim) => {
+                let stem = claim.id(file).or_else(|| file.strip_suffix(".md")).unwrap_or(file);
                 format!("{stem}{CASES_END}")
             }
         };

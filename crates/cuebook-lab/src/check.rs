@@ -157,7 +157,7 @@ impl Checker<'_> {
             Ok(prompts) => prompts,
             Err(error) => return self.fail(error),
         };
-        self.report.findings.extend(root.misnamed());
+        self.report.findings.extend(root.misnamed(self.library().claims()));
         match prompts.len() >= MANY {
             true => self.together(&prompts, progress),
             false => {
@@ -235,7 +235,7 @@ impl Checker<'_> {
     ) {
         for (id, candidates) in survey.ids() {
             for candidate in candidates {
-                let folder = candidate.root.folder().filter(|_| candidate.dialect.traits().is_item);
+                let folder = candidate.root.folder().filter(|_| candidate.dialect.is_item);
                 let file = folder.map(|folder| folder.join(format!("{id}.md")));
                 if candidate.shadowed_by.is_none() && file.is_some_and(|file| wanted(&file)) {
                     progress(&candidate.source);

@@ -7,6 +7,7 @@
 //! Nothing here decides where files go: whoever converts writes them.
 
 mod aside;
+mod built_in;
 mod cases;
 mod directive;
 mod draft;
@@ -25,11 +26,11 @@ mod words;
 
 use serde_json::{Value as Json, json};
 
+pub use built_in::BuiltIn;
 pub use report::{Entry, Fate, Report};
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::prompt::Dialect;
 use crate::variables::Context;
 use verify::Bench;
 
@@ -37,7 +38,7 @@ use verify::Bench;
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The notation.
-    pub dialect: Dialect,
+    pub dialect: BuiltIn,
     /// The name of its file or folder, without the ending; that of the prompt if there is none.
     pub name: Option<String>,
     /// The folder below `.ai/directives` that a directive is to lie in; empty if it is that folder itself.
@@ -46,7 +47,7 @@ pub struct Target {
 
 impl Target {
     /// A notation, and the name that the prompt has.
-    pub fn new(dialect: Dialect) -> Target {
+    pub fn new(dialect: BuiltIn) -> Target {
         Target { dialect, name: None, category: String::new() }
     }
 }
@@ -59,9 +60,9 @@ pub struct Conversion {
     /// The name that the result goes by.
     pub name: String,
     /// The notation that it is written in.
-    pub from: Dialect,
+    pub from: BuiltIn,
     /// The notation that it was converted to.
-    pub to: Dialect,
+    pub to: BuiltIn,
     /// The files of the result.
     pub files: Vec<OutFile>,
     /// The cases of the prompt, as a file beside the result.
@@ -124,9 +125,9 @@ impl Conversion {
 /// older version becomes one of Prompty 2.
 ///
 /// ```
-/// # use cuebook::{Book, prompt::Dialect};
-/// # use cuebook_lab::{BookExt, convert::Target};
-/// let target = Target::new(Dialect::Prompty);
+/// # use cuebook::Book;
+/// # use cuebook_lab::{BookExt, convert::{BuiltIn, Target}};
+/// let target = Target::new(BuiltIn::Prompty);
 /// let conversion = Book::open(".").convert("history_compression", &target)?;
 /// assert_eq!(conversion.files[0].path, "history_compression.prompty");
 /// # Ok::<(), cuebook::Error>(())
@@ -144,27 +145,28 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
     // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
     prepared.verify()?;
     let prompt = prepared.prompt();
+    let from = BuiltIn::of(prompt)?;
     let mut report = Report::default();
     let config = book.library().config()?;
     let defaults = book.library().defaults()?;
     let drafting = source::Drafting {
         prepared: &prepared,
+        from,
         target: to,
         config: &config,
         defaults: &defaults,
         report: &mut report,
     };
     let bench = Bench { book, source: &prepared, target: to, category, context };
-    if prompt.dialect == to {
-        if to == Dialect::Prompty
+    if from == to {
+        if to == BuiltIn::Prompty
             && let Some(migrated) = migrate::write(&bench, drafting, target.name.as_deref())?
         {
             return Ok(migrated);
         }
         let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
-        let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
         let others: Vec<&str> =
-            others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
+            BuiltIn::ALL.into_iter().filter(|other| *other != to).map(BuiltIn::as_str).collect();
         let hint = format!("convert it to another dialect: --to {}", others.join(", --to "));
         let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
         return Err(Error::new(ErrorKind::Usage, diagnostic));
@@ -175,14 +177,14 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
     }
     let mut prefix = String::new();
     let files = match to {
-        Dialect::Template => template::write(&mut draft, &config, &mut report)?,
-        Dialect::Prompty => prompty::write(&mut draft, &mut report)?,
-        Dialect::Sections => {
+        BuiltIn::Template => template::write(&mut draft, &config, &mut report)?,
+        BuiltIn::Prompty => prompty::write(&mut draft, &mut report)?,
+        BuiltIn::Sections => {
             let (files, heading) = sections::write(&mut draft, &bench, &mut report)?;
             prefix = heading;
             files
         }
-        Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
+        BuiltIn::Directive => directive::write(&mut draft, category, &mut report)?,
     };
     let compared = bench.check(&draft, &files, &prefix, &mut report)?;
     let cases = cases::carry(&bench, &draft, &files, &mut report)?;
@@ -190,7 +192,7 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
     Ok(Conversion {
         prompt: prompt.id.clone(),
         name: draft.id,
-        from: prompt.dialect,
+        from,
         to,
         files,
         cases,

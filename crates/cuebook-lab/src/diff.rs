@@ -29,7 +29,7 @@ pub use version::Version;
 use crate::changes::{Change, Line, compare_with};
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::prompt::Dialect;
+use crate::prompt::Traits;
 use crate::variables::{Clock, FixedClock};
 use rendering::Outcome;
 
@@ -60,7 +60,7 @@ pub struct Told {
     /// The pack that it is of.
     pub pack: Option<String>,
     /// The notation that it is written in.
-    pub dialect: Dialect,
+    pub dialect: &'static Traits,
     /// The roles of its messages, in order; `None` if they could not be told.
     pub roles: Option<Vec<String>>,
     /// Its tokens; `None` if they could not be counted.

@@ -156,7 +156,7 @@ impl Explanation {
             "source": found.candidate.source,
             "pack_id": found.candidate.pack_id,
             "reason": found.reason.describe(),
-            "dialect": self.prepared.prompt().dialect.as_str(),
+            "dialect": self.prepared.prompt().dialect.name,
             "parents": self.prepared.parents(),
             "files": files,
         });

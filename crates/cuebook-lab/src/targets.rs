@@ -7,7 +7,7 @@ use crate::book::Book;
 use crate::error::Result;
 use crate::files;
 use crate::items::{CASES_END, CASES_FILE};
-use crate::library::{Candidate, Found, PROMPTY_END, Reason, Root, RootKind, SECTIONS_END};
+use crate::library::{Candidate, Found, Reason, Root, RootKind};
 
 /// One of the prompts that are named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn found_of(book: &Book, named: &[String]) -> Result<Vec<Found>> {
 
 fn prompts_of(book: &Book, target: &str, found: &mut Vec<Found>) -> Result<()> {
     let path = std::path::absolute(Path::new(target)).unwrap_or_else(|_| PathBuf::from(target));
-    if let Some(prompt) = prompt_of_cases(&path) {
+    if let Some(prompt) = prompt_of_cases(book, &path) {
         found.push(book.find_path(&prompt)?);
         return Ok(());
     }
@@ -95,8 +95,7 @@ fn all_prompts(book: &Book, found: &mut Vec<Found>, wanted: impl Fn(&Path) -> bo
         prompts_below(book, root, found, &wanted)?;
     }
     for (id, candidates) in survey.ids() {
-        let of_items =
-            |candidate: &&Candidate| candidate.dialect.traits().is_item && candidate.shadowed_by.is_none();
+        let of_items = |candidate: &&Candidate| candidate.dialect.is_item && candidate.shadowed_by.is_none();
         for candidate in candidates.iter().filter(of_items) {
             if place(candidate).is_some_and(|path| wanted(&path)) {
                 found.push(Found { id: id.to_owned(), candidate: candidate.clone(), reason: Reason::Given });
@@ -129,14 +128,13 @@ fn place(candidate: &Candidate) -> Option<PathBuf> {
 }
 
 /// The prompt that a file of cases lies beside.
-fn prompt_of_cases(path: &Path) -> Option<PathBuf> {
+fn prompt_of_cases(book: &Book, path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     if name == CASES_FILE {
         return path.parent().map(Path::to_owned);
     }
     let stem = name.strip_suffix(CASES_END)?;
-    [PROMPTY_END, SECTIONS_END, ".md"]
-        .iter()
-        .map(|end| path.with_file_name(format!("{stem}{end}")))
-        .find(|path| path.is_file())
+    let claimed = book.library().claims().files_of(stem);
+    let beside = claimed.filter(|(in_folder, ..)| !in_folder).map(|(_, file, _)| file);
+    beside.chain([format!("{stem}.md")]).map(|file| path.with_file_name(file)).find(|path| path.is_file())
 }

@@ -127,7 +127,7 @@ impl<'b> Watch<'b> {
     fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let library = self.book.library();
         let mut files = Vec::new();
-        let traits = prepared.prompt().dialect.traits();
+        let traits = prepared.prompt().dialect;
         if (traits.is_tree || prepared.guests().iter().any(|guest| guest.is_tree()))
             && let Ok(store) = Store::of_project(library.root())
         {

@@ -1,10 +1,9 @@
 //! Check, test, attack, compare and convert prompts.
 
-use cuebook::prompt::Dialect;
 use cuebook::{Result, Variables};
 use cuebook_lab::BookExt;
 use cuebook_lab::cases::CaseFile;
-use cuebook_lab::convert::Target;
+use cuebook_lab::convert::{BuiltIn, Target};
 use cuebook_lab::diff::{self, Version};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,9 +14,9 @@ use crate::context::unknown;
 use crate::errors::{self, Raise};
 use crate::json::to_python;
 
-fn dialect(name: &str) -> Result<Dialect> {
-    let known = Dialect::ALL.map(Dialect::as_str);
-    let found = Dialect::ALL.into_iter().find(|dialect| dialect.as_str() == name);
+fn dialect(name: &str) -> Result<BuiltIn> {
+    let known = BuiltIn::ALL.map(BuiltIn::as_str);
+    let found = BuiltIn::ALL.into_iter().find(|dialect| dialect.as_str() == name);
     found.ok_or_else(|| unknown("the list of dialects", name, &known))
 }
 

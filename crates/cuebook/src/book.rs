@@ -11,14 +11,14 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use tracing::Span;
 
-use crate::dialect;
 use crate::dialect::directive::ToolOffer;
+use crate::dialect::{Dialect, Dialects};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::hooks::Hooks;
 use crate::items::{ItemId, Spaces};
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared, Stage};
-use crate::prompt::Dialect;
+use crate::prompt::Traits;
 use crate::redact::Secrets;
 use crate::render::Rendered;
 use crate::sections::{Custom, SectionType};
@@ -72,7 +72,7 @@ pub struct Listing {
     /// The name for people; `None` if the prompt cannot be told or read.
     pub name: Option<String>,
     /// The notation that it is written in, if it is clear which prompt is meant.
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<&'static Traits>,
     /// Its type.
     pub kind: Option<String>,
     /// Its version.
@@ -102,7 +102,7 @@ impl Listing {
             "id": self.id,
             "name": self.name,
             "type": self.kind,
-            "dialect": self.dialect.map(Dialect::as_str),
+            "dialect": self.dialect.map(|dialect| dialect.name),
             "version": self.version,
             "tags": self.tags,
             "description": self.description,
@@ -124,13 +124,19 @@ impl Listing {
     }
 }
 
+/// The library of a project, with these dialects.
+fn library(root: &Path, dialects: &Arc<Dialects>) -> Library {
+    Library::open(root).with_dialects(dialects.claims(), dialects.versions())
+}
+
 impl Book {
     /// Opens the book of a project. Nothing is read yet: a wrong file is reported by what needs it.
     pub fn open(root: impl AsRef<Path>) -> Book {
         // An absolute root makes paths in any spelling comparable; where even that fails, the path stays as it is.
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().to_owned());
+        let dialects = Arc::new(Dialects::default());
         Book {
-            library: Arc::new(Library::open(root).with_versions(dialect::version)),
+            library: Arc::new(library(&root, &dialects)),
             stage: Stage {
                 clock: Arc::new(SystemClock),
                 hooks: Arc::default(),
@@ -138,6 +144,7 @@ impl Book {
                 engines: Arc::default(),
                 nonces: Arc::new(SystemNonces),
                 overrides: Arc::default(),
+                dialects,
                 offer: None,
                 extensions: Default::default(),
             },
@@ -149,7 +156,7 @@ impl Book {
     /// The same book with other spaces than those of whoever runs this.
     pub fn with_spaces(mut self, spaces: Spaces) -> Book {
         let host = self.library.host_env();
-        let library = Library::open(self.library.root()).with_versions(dialect::version).with_spaces(spaces);
+        let library = library(self.library.root(), &self.stage.dialects).with_spaces(spaces);
         self.library = Arc::new(library.with_env(host.iter().cloned()));
         self
     }
@@ -157,9 +164,8 @@ impl Book {
     /// The same book, whose prompts may read these environment variables. Without this a prompt reads only variables that the
     /// user listed or granted to the project.
     pub fn with_env(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Book {
-        let library = Library::open(self.library.root())
-            .with_versions(dialect::version)
-            .with_spaces(self.library.spaces().clone());
+        let library =
+            library(self.library.root(), &self.stage.dialects).with_spaces(self.library.spaces().clone());
         self.library = Arc::new(library.with_env(names));
         self
     }
@@ -204,6 +210,14 @@ impl Book {
         let engines = Arc::unwrap_or_clone(self.stage.engines).with(key, Arc::new(engine));
         self.stage.engines = Arc::new(engines);
         self
+    }
+
+    /// The same book with one more dialect: its prompts are found, listed, checked and rendered like all others. One of that name
+    /// is replaced. [`Dialect`] has an example.
+    pub fn with_dialect(mut self, dialect: impl Dialect + 'static) -> Book {
+        self.stage.dialects = Arc::new(Arc::unwrap_or_clone(self.stage.dialects).with(dialect));
+        let spaces = self.library.spaces().clone();
+        self.with_spaces(spaces)
     }
 
     /// The same book with a section type, for sections in files that name it: `type: NAME`.
@@ -426,7 +440,7 @@ impl Book {
             let summary = survey.choose(&self.library, id).and_then(|found| {
                 listing.source = Some(found.candidate.source.clone());
                 listing.dialect = Some(found.candidate.dialect);
-                dialect::summary(id, &found.candidate, &self.library, &defaults)
+                self.stage.dialects.summary(id, &found.candidate, &self.library, &defaults)
             });
             match summary {
                 Ok(metadata) => {

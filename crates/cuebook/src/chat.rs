@@ -16,7 +16,7 @@ pub mod wire;
 
 pub use marker::Marker;
 pub use message::{Media, Message, Part, Role};
-pub use parse::{Empty, Run, Ways, marked_roles, parse};
+pub use parse::{Empty, MARKS, Run, Ways, marked_roles, parse};
 pub use roles::{OPTION as ROLES, Roles};
 pub(crate) use roles::{TEXT as NO_ROLE, known as known_role};
 pub use wire::Api;

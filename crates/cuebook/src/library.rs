@@ -9,6 +9,7 @@ mod archive;
 pub(crate) mod builtin;
 mod cached;
 mod candidate;
+mod claims;
 mod config;
 mod defaults;
 mod directives;
@@ -36,8 +37,8 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
-pub(crate) use candidate::whole_prompt;
-pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, SECTIONS_END, TEMPLATE_FILE};
+pub use candidate::{Candidate, PROMPT_FILE, TEMPLATE_FILE};
+pub use claims::Claims;
 pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel, UserConfig};
 pub use defaults::Defaults;
 pub use environment::PromptsConfig;
@@ -58,11 +59,11 @@ pub use vocab::Vocab;
 pub use vocab::idle;
 
 use self::cached::Cached;
-use self::path::as_path;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::Spaces;
-use crate::prompt::Dialect;
+pub use crate::prompt::{PROMPTY_END, SECTIONS_END};
+use crate::prompt::{TEMPLATE, Traits};
 use crate::source::Source;
 use crate::trust::Trust;
 
@@ -84,12 +85,21 @@ pub struct Library {
     defaults: Cached<Defaults>,
     /// The spaces of items, and what they trust.
     spaces: OnceLock<(Spaces, Trust)>,
+    /// What its dialects claim.
+    claims: Claims,
     /// Reads the version that a candidate declares.
     version_of: Option<VersionOf>,
 }
 
-/// Reads the version that a candidate declares, from files of at most so many bytes.
-pub(crate) type VersionOf = fn(&Candidate, &Library, u64) -> Result<String>;
+/// Reads the version that a candidate declares.
+#[derive(Clone)]
+pub(crate) struct VersionOf(pub(crate) Arc<dyn Fn(&Candidate, &Library) -> Result<String> + Send + Sync>);
+
+impl std::fmt::Debug for VersionOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("VersionOf")
+    }
+}
 
 /// What was asked for, found.
 #[derive(Debug, Clone)]
@@ -114,15 +124,21 @@ impl Library {
             resolutions: Cached::new(resolutions.0, resolutions.1),
             defaults: Cached::new(defaults.0, defaults.1),
             spaces: OnceLock::new(),
+            claims: Claims::default(),
             version_of: None,
             root,
         }
     }
 
-    /// A library whose candidates have versions.
-    pub(crate) fn with_versions(mut self, version_of: VersionOf) -> Library {
-        self.version_of = Some(version_of);
+    /// The same library with these dialects, and with versions of its candidates.
+    pub(crate) fn with_dialects(mut self, claims: Claims, version_of: VersionOf) -> Library {
+        (self.claims, self.version_of) = (claims, Some(version_of));
         self
+    }
+
+    /// Which files are prompts here.
+    pub fn claims(&self) -> &Claims {
+        &self.claims
     }
 
     /// The project's folder.
@@ -235,7 +251,7 @@ impl Library {
 
     /// Everything that a place offers, by its ids, which are sorted. Its folder is listed once, and what is not in it is not looked for.
     pub fn all_below(&self, root: &Arc<Root>) -> Result<Vec<(String, Vec<Candidate>)>> {
-        let mut listing = root.listing()?;
+        let mut listing = root.listing(&self.claims)?;
         let ids = std::mem::take(&mut listing.ids);
         let offered = |id: String| {
             let candidates = self.candidates_among(root, &id, |name| listing.may_have(name))?;
@@ -256,36 +272,14 @@ impl Library {
             candidates.extend(self.folder_below(root, id)?);
             has_folder = root.has_folder(id);
         }
-        for end in [PROMPTY_END, SECTIONS_END] {
-            let file = format!("{id}{end}");
-            if may_be_there(&file) {
-                candidates.extend(self.file_below(root, "", &file));
-            }
-            if has_folder {
-                candidates.extend(self.file_below(root, id, &file));
+        for (in_folder, file, dialect) in self.claims.files_of(id) {
+            if in_folder && has_folder {
+                candidates.extend(file_below(root, id, &file, dialect));
+            } else if !in_folder && may_be_there(&file) {
+                candidates.extend(file_below(root, "", &file, dialect));
             }
         }
         Ok(candidates)
-    }
-
-    /// A file in a folder of a place that is a prompt by itself, or something of that name which cannot be looked at.
-    fn file_below(&self, root: &Arc<Root>, entry: &str, file: &str) -> Option<Candidate> {
-        let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
-        let (_, dialect) = whole_prompt(file)?;
-        // Of a folder that may not be looked into nobody knows which files it has.
-        let hidden = || root.trouble(&relative).is_some() && root.closed(entry).is_none();
-        (root.has_file(&relative) || hidden()).then(|| Candidate {
-            source: root.file_name(&relative),
-            version: None,
-            dialect,
-            pack_id: root.pack_id().map(str::to_owned),
-            has_prompt_py: false,
-            has_template: false,
-            shadowed_by: None,
-            root: root.clone(),
-            entry: entry.to_owned(),
-            template_file: Some(file.to_owned()),
-        })
     }
 
     fn folder_below(&self, root: &Arc<Root>, entry: &str) -> Result<Option<Candidate>> {
@@ -304,7 +298,7 @@ impl Library {
         Ok((has_prompt_py || has_template || hidden()).then(|| Candidate {
             source: root.file_name(entry),
             version: None,
-            dialect: Dialect::Template,
+            dialect: &TEMPLATE,
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py,
             has_template,
@@ -324,8 +318,7 @@ impl Library {
             let Some(entry) = source.strip_prefix(&root.name).and_then(|rest| rest.strip_prefix('/')) else {
                 continue;
             };
-            let file = entry.rsplit('/').next().unwrap_or(entry);
-            let id = whole_prompt(file).map_or(entry, |(id, _)| id);
+            let id = self.claims.of_path(entry).map_or(entry, |(id, _)| id);
             let found = self.candidates_below(&root, id)?.into_iter().find(|found| found.source == source);
             if found.is_some() {
                 return Ok(found);
@@ -370,7 +363,7 @@ impl Library {
         }
         for candidate in self.search(raw)? {
             // A file system may find a folder under other spellings than its own.
-            if candidate.root.ids()?.iter().any(|id| id == raw) {
+            if candidate.root.ids(&self.claims)?.iter().any(|id| id == raw) {
                 return Ok(true);
             }
         }
@@ -431,7 +424,7 @@ impl Library {
     /// Whether only the built-in prompts exist.
     fn has_no_prompts(&self) -> Result<bool> {
         for root in self.roots()?.iter().filter(|root| root.kind != RootKind::Builtin) {
-            if !root.ids()?.is_empty() {
+            if !root.ids(&self.claims)?.is_empty() {
                 return Ok(false);
             }
         }
@@ -470,7 +463,7 @@ impl Library {
 
     /// Finds a prompt by what the user of a command line typed: its id, or a path to its file or folder.
     pub fn find_typed(&self, wanted: &str) -> Result<Found> {
-        if let Some(path) = as_path(wanted) {
+        if let Some(path) = self.as_path(wanted) {
             return match self.directives_named(wanted, &path)? {
                 Some((id, candidates)) => self.choose_among(id, candidates),
                 None => self.at_path(&path),
@@ -493,7 +486,7 @@ impl Library {
 
     /// The candidates of an id. One with `/` can only be that of a directive.
     fn identified(&self, id: &str) -> Result<(String, Vec<Candidate>)> {
-        if as_path(id).is_none() {
+        if self.as_path(id).is_none() {
             return self.resolve_id(id);
         }
         let candidates = self.directives_of(id)?;
@@ -558,7 +551,7 @@ impl Library {
 
     /// Every place that offers a prompt; a path that was typed offers itself.
     pub(crate) fn candidates(&self, wanted: &str, typed: bool) -> Result<Vec<Candidate>> {
-        let mut candidates = match as_path(wanted).filter(|_| typed) {
+        let mut candidates = match self.as_path(wanted).filter(|_| typed) {
             Some(path) => match self.directives_named(wanted, &path)? {
                 Some((_, candidates)) => candidates,
                 None => vec![self.at_path(&path)?.candidate],
@@ -571,10 +564,10 @@ impl Library {
 
     /// Finds out the versions of candidates, for somebody who has to choose between them.
     fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
-        let Some(version_of) = self.version_of else { return Ok(()) };
-        let limit = self.file_limit()?;
+        let Some(VersionOf(version_of)) = &self.version_of else { return Ok(()) };
+        self.file_limit()?;
         for candidate in candidates {
-            candidate.version = version_of(candidate, self, limit).ok();
+            candidate.version = version_of(candidate, self).ok();
         }
         Ok(())
     }
@@ -697,6 +690,25 @@ pub fn provider_key(namespace: &str) -> String {
 /// What a provider is known by in a recorded choice: its file.
 pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String {
     format!("{PACKS}/{pack}/{}", provider.file)
+}
+
+/// A file in a folder of a place that is a prompt by itself, or something of that name which cannot be looked at.
+fn file_below(root: &Arc<Root>, entry: &str, file: &str, dialect: &'static Traits) -> Option<Candidate> {
+    let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
+    // Of a folder that may not be looked into nobody knows which files it has.
+    let hidden = || root.trouble(&relative).is_some() && root.closed(entry).is_none();
+    (root.has_file(&relative) || hidden()).then(|| Candidate {
+        source: root.file_name(&relative),
+        version: None,
+        dialect,
+        pack_id: root.pack_id().map(str::to_owned),
+        has_prompt_py: false,
+        has_template: false,
+        shadowed_by: None,
+        root: root.clone(),
+        entry: entry.to_owned(),
+        template_file: Some(file.to_owned()),
+    })
 }
 
 fn empty_folder(name: &str) -> Error {

@@ -18,6 +18,7 @@ pub mod example;
 mod file;
 pub mod hash;
 mod names;
+mod project;
 mod resolve;
 mod store;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use entry::{
     TaskStepOverride, ToolExampleChange, ToolExampleOverride, ToolOverride,
 };
 pub use example::{TaskExample, TaskStep, ToolExample};
+pub(crate) use project::ProjectStore;
 pub use resolve::{Resolved, Stale, Target};
 pub use store::{Counts, Originals, OverrideFile, Store};
 

@@ -1,7 +1,6 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
 mod bare;
-mod budget;
 mod code;
 mod directive;
 mod guest;
@@ -17,17 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value as Json, json};
 
-use crate::dialect;
 use crate::dialect::directive::ToolOffer;
+use crate::dialect::{Body, Compiling, Dialects, Rendering, Writing};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{Hooks, Resolved};
 use crate::library::{
     CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, TEMPLATE_FILE, builtin,
 };
+use crate::overrides::ProjectStore;
 use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::Place;
-use crate::template::engine::{Compiled, Engines, Loader, Outline};
+use crate::template::engine::{Engines, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Extensions, Settings, Template};
 use crate::trust;
@@ -36,29 +36,16 @@ use crate::variables::{
 };
 
 pub use code::{Provider, choose_provider};
-use directive::DirectiveBody;
 pub use directive::findings as directive_findings;
 use guest::Guest;
 pub use guest::findings as guest_findings;
 use hosting::{Asked, Hosting, House};
-use sections::SectionsBody;
-pub(crate) use sections::Shelf;
-
-/// What a prompt is rendered from.
-enum Body {
-    /// One template.
-    Template(Box<dyn Compiled>),
-    /// A tree of sections.
-    Sections(Box<SectionsBody>),
-    /// A directive.
-    Directive(Box<DirectiveBody>),
-}
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {
     prompt: Arc<Prompt>,
     found: Found,
-    body: Body,
+    body: Box<dyn Body>,
     loader: Arc<LibraryLoader>,
     declared: Arc<Declared>,
     config: Arc<Config>,
@@ -85,7 +72,8 @@ pub struct Prepared {
     /// Whether values that look like role markers are refused for some of its inputs.
     is_strict: bool,
     nonces: Arc<dyn NonceSource>,
-    overrides: Arc<Shelf>,
+    overrides: Arc<ProjectStore>,
+    dialects: Arc<Dialects>,
     /// Who offers tools to the model of a directive.
     offer: Option<Arc<dyn ToolOffer>>,
     notes: Vec<Diagnostic>,
@@ -111,7 +99,8 @@ pub(crate) struct Stage {
     pub(crate) scripts: Arc<Scripts>,
     pub(crate) engines: Arc<Engines>,
     pub(crate) nonces: Arc<dyn NonceSource>,
-    pub(crate) overrides: Arc<Shelf>,
+    pub(crate) overrides: Arc<ProjectStore>,
+    pub(crate) dialects: Arc<Dialects>,
     pub(crate) offer: Option<Arc<dyn ToolOffer>>,
     pub(crate) extensions: Extensions,
 }
@@ -142,9 +131,11 @@ impl Prepared {
         stage: &Stage,
     ) -> Result<Prepared> {
         let defaults = loader.defaults()?;
-        let read = dialect::read(&found.id, &found.candidate, &loader, &defaults)?;
+        let dialects = &stage.dialects;
+        let read = dialects.read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
-        let parents = inherit(&mut prompt, read.extends, &found.candidate.root, &loader, &defaults)?;
+        let parents =
+            inherit(&mut prompt, read.extends, &found.candidate.root, &loader, &defaults, dialects)?;
         let settings = Settings {
             extensions: stage.extensions.clone(),
             ..config.template_settings(mode == Mode::Strict)
@@ -152,28 +143,25 @@ impl Prepared {
         let house = Arc::new(House {
             files: loader.clone(),
             engines: stage.engines.clone(),
+            dialects: dialects.clone(),
             hooks: stage.hooks.clone(),
             overrides: stage.overrides.clone(),
             defaults: defaults.clone(),
             settings: settings.clone(),
             mode,
-            is_tree: prompt.dialect.traits().is_tree,
+            is_tree: prompt.dialect.is_tree,
             known: Mutex::default(),
         });
         let hosting = Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
         let templates: Arc<dyn Loader> = hosting.clone();
-        let body = match (read.sections, read.directive) {
-            (Some(file), _) => Body::Sections(Box::new(SectionsBody::new(
-                *file,
-                templates.clone(),
-                &settings,
-                &stage.engines,
-            )?)),
-            (None, Some(file)) => Body::Directive(Box::new(DirectiveBody::new(*file))),
-            (None, None) => {
-                Body::Template(guest::compile(&prompt, templates.clone(), &settings, &stage.engines)?)
-            }
+        let compiling = Compiling {
+            prompt: &prompt,
+            loader: templates.clone(),
+            settings: &settings,
+            engines: &stage.engines,
+            is_included: false,
         };
+        let body = dialects.get(prompt.dialect)?.compile(read.parsed, &compiling)?;
         let guests = house.guests();
         let (asked, mut contradictions) = hosting.asked();
         // What the prompt declares itself is that, for all of them.
@@ -209,6 +197,7 @@ impl Prepared {
             is_strict: prompt.variables.iter().any(|variable| variable.strict),
             nonces: stage.nonces.clone(),
             overrides: stage.overrides.clone(),
+            dialects: stage.dialects.clone(),
             offer: stage.offer.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
@@ -332,11 +321,7 @@ impl Prepared {
 
     /// The texts that it is made of, with what they mention.
     pub fn outline(&self) -> Arc<dyn Outline> {
-        match &self.body {
-            Body::Template(template) => template.outline(),
-            Body::Sections(sections) => sections.outline(),
-            Body::Directive(directive) => directive.outline(),
-        }
+        self.body.outline()
     }
 
     /// Every variable that its templates read from outside, with the place that reads it.
@@ -365,13 +350,13 @@ impl Prepared {
     /// Whether it may have a variable of any name, beside those that are known.
     pub fn takes_any_name(&self) -> bool {
         // A directive that declares nothing takes what it is given.
-        let takes_all = self.prompt.dialect.traits().is_item && self.prompt.variables.is_empty();
+        let takes_all = self.prompt.dialect.is_item && self.prompt.variables.is_empty();
         takes_all || self.has_computed_references() || !self.prompt.hooks.is_empty()
     }
 
     /// Whether a name stands for the session here.
     pub fn is_session(&self, name: &str) -> bool {
-        name == SESSION && self.prompt.dialect.traits().is_tree
+        name == SESSION && self.prompt.dialect.is_tree
     }
 
     /// The names of all its variables.
@@ -379,7 +364,7 @@ impl Prepared {
         let mut names: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.root).collect();
         names.extend(self.prompt.variables.iter().map(|variable| variable.name.clone()));
         names.insert(SYSTEM.into());
-        if self.prompt.dialect.traits().is_tree {
+        if self.prompt.dialect.is_tree {
             names.insert(SESSION.into());
         }
         names
@@ -392,7 +377,7 @@ impl Prepared {
 
     /// What a caller gave. A caller in Python says `None` for what it does not give.
     fn given(&self, variables: &Variables) -> Variables {
-        if !self.prompt.dialect.traits().is_folder {
+        if !self.prompt.dialect.is_folder {
             return variables.clone();
         }
         let is_optional =
@@ -479,14 +464,30 @@ impl Prepared {
     }
 
     fn render_now(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        match &self.body {
-            Body::Directive(body) => self.render_verified(body, variables, context),
-            _ if self.runs_code(context) => hooked::render(self, variables, context),
-            _ => {
-                let scope = self.scope(variables, context);
-                validation_error(&self.prompt, &scope)?;
-                self.render_template(&scope)
-            }
+        let scope = self.scope(variables, context);
+        let notes = self.body.admit(variables, &self.rendering(&scope))?;
+        let rendered = if self.runs_code(context) {
+            hooked::render(self, variables, context)?
+        } else {
+            validation_error(&self.prompt, &scope)?;
+            self.render_template(&scope)?
+        };
+        Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })
+    }
+
+    /// What a body is rendered with.
+    fn rendering<'r>(&'r self, scope: &'r Arc<Scope>) -> Rendering<'r> {
+        Rendering {
+            writing: Writing {
+                scope,
+                limit: self.prompt.limits.max_output_size,
+                files: &self.loader,
+                overrides: &self.overrides,
+                opens: true,
+            },
+            prompt: &self.prompt,
+            config: &self.config,
+            offer: self.offer.as_deref(),
         }
     }
 
@@ -498,7 +499,7 @@ impl Prepared {
     /// namespaces: those that nobody declares, and those that are declared to hold names and values.
     fn find_namespaces(&self) -> Result<(BTreeMap<String, Place>, Vec<Diagnostic>)> {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
-        if self.prompt.dialect.traits().is_item {
+        if self.prompt.dialect.is_item {
             return Ok((wanted, Vec::new()));
         }
         for (read, place) in self.reads() {
@@ -553,12 +554,8 @@ impl Prepared {
                 files.push(unit.source().name());
             }
         }
-        if let Some(tree) = self.tree() {
-            let (sections, tools) = sections::tree_json(tree);
-            object["ns"] = json!(tree.ns);
-            object["key"] = json!(tree.key);
-            object["sections"] = sections;
-            object["tools"] = tools;
+        if let Some(sections) = self.body.sections() {
+            sections.describe_in(&mut object);
         }
         if let Some(directive) = self.directive() {
             object["directive"] = directive.to_json();
@@ -598,6 +595,7 @@ fn inherit(
     root: &Arc<Root>,
     loader: &LibraryLoader,
     defaults: &Defaults,
+    dialects: &Dialects,
 ) -> Result<Vec<String>> {
     let mut chain = vec![prompt.id.clone()];
     let mut next = extends;
@@ -624,7 +622,7 @@ fn inherit(
                     .hint("remove one of the `extends`");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
-        let read = dialect::read(&found.id, &found.candidate, loader, defaults)?;
+        let read = dialects.read(&found.id, &found.candidate, loader, defaults)?;
         // What is odd about a parent's files is reported where the parent is checked, not here.
         for variable in read.prompt.variables {
             if prompt.variable(&variable.name).is_none() {

@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-pub use dialect::{Dialect, Traits};
+pub use dialect::{
+    BUILT_IN, Claim, DIRECTIVE, PROMPTY, PROMPTY_END, SECTIONS, SECTIONS_END, TEMPLATE, Traits,
+};
 pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
@@ -37,7 +39,7 @@ pub struct Prompt {
     /// Its id, which is the name of its folder.
     pub id: String,
     /// The notation that it was written in.
-    pub dialect: Dialect,
+    pub dialect: &'static Traits,
     /// The place that offers it, as in `user_data/shared/prompts/greeting`.
     pub source: String,
     /// Its description of itself.
@@ -75,7 +77,7 @@ impl Prompt {
     pub(crate) fn of_sections(ns: &str, key: &str, template: Arc<Source>) -> Prompt {
         Prompt {
             id: key.to_owned(),
-            dialect: Dialect::Sections,
+            dialect: &SECTIONS,
             source: format!("{ns}:{key}"),
             metadata: Metadata {
                 name: key.to_owned(),
@@ -119,7 +121,7 @@ impl Prompt {
             "name": self.metadata.name,
             "version": self.metadata.version,
             "type": self.metadata.kind,
-            "dialect": self.dialect.as_str(),
+            "dialect": self.dialect.name,
             "source": self.source,
             "extends": self.metadata.extends,
             "template": self.metadata.template,
@@ -250,6 +252,27 @@ pub struct Variable {
 }
 
 impl Variable {
+    /// A variable of any type, of which nothing else is said.
+    pub fn new(name: impl Into<String>, need: Need) -> Variable {
+        Variable {
+            name: name.into(),
+            need,
+            kind: Type::Any,
+            description: None,
+            default: None,
+            is_secret: false,
+            choices: Vec::new(),
+            lenient: false,
+            of_directive: false,
+            rich: None,
+            roles: Vec::new(),
+            strict: false,
+            from_system: false,
+            place: None,
+            inherited_from: None,
+        }
+    }
+
     /// Whether one of the two is `custom` and the other `optional`, which may share a name.
     pub(crate) fn is_layered_with(&self, other: &Variable) -> bool {
         matches!((self.need, other.need), (Need::Custom, Need::Optional) | (Need::Optional, Need::Custom))

@@ -18,5 +18,5 @@ pub use rendered::{Rendered, Span};
 pub(crate) use request::Beside;
 pub use request::{OUTPUT_WHY, Provider, RequestTool, TOOLS_WHY, audience, request_output, request_tools};
 pub use segment::{Segment, SegmentKind};
-pub use speech::{DEFAULT_PROVIDER, PARSER};
+pub use speech::{DEFAULT_PROVIDER, MARKS, PARSER};
 pub(crate) use strict::refuse_forgeries;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use cuebook::prompt::Dialect;
+use cuebook_lab::convert::BuiltIn;
 
 /// `convert`
 #[derive(Debug, Args)]
@@ -48,12 +48,12 @@ pub enum To {
 
 impl To {
     /// The target dialect.
-    pub fn dialect(self) -> Dialect {
+    pub fn dialect(self) -> BuiltIn {
         match self {
-            To::Template => Dialect::Template,
-            To::Prompty => Dialect::Prompty,
-            To::Sections => Dialect::Sections,
-            To::Directive => Dialect::Directive,
+            To::Template => BuiltIn::Template,
+            To::Prompty => BuiltIn::Prompty,
+            To::Sections => BuiltIn::Sections,
+            To::Directive => BuiltIn::Directive,
         }
     }
 

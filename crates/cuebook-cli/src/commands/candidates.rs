@@ -30,7 +30,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             Ok(found) if found.candidate.source == candidate.source => "*",
             _ => " ",
         };
-        let files = candidate.dialect.traits().files.filter(|_| candidate.shadowed_by.is_none());
+        let files = candidate.dialect.files.filter(|_| candidate.shadowed_by.is_none());
         let parts: Vec<&str> = [
             (candidate.has_prompt_py, "prompt.py"),
             (candidate.has_template, "template.md"),

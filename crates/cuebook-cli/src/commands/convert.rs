@@ -5,10 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use cuebook::error::printable;
-use cuebook::prompt::Dialect;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::BookExt;
-use cuebook_lab::convert::{Conversion, Fate, OutFile, Target};
+use cuebook_lab::convert::{BuiltIn, Conversion, Fate, OutFile, Target};
 use serde_json::json;
 
 use super::with_choice;
@@ -71,7 +70,7 @@ fn code(conversion: &Conversion) -> ExitCode {
 /// Tells if the result lies where it offers an id that something else offers as well, as what it was made from does.
 fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
     let id = match (conversion.to, category) {
-        (Dialect::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
+        (BuiltIn::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
         _ => conversion.name.clone(),
     };
     // Where candidates cannot be told, whoever uses the prompt is told why.

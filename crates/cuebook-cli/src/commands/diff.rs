@@ -149,7 +149,7 @@ fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let (before, after) = (printable(&diff.before.label), printable(&diff.after.label));
     writeln!(out, "{BOLD}{before} → {after}: {}{BOLD:#}", printable(&diff.summary()))?;
     if diff.before.dialect != diff.after.dialect {
-        let (before, after) = (diff.before.dialect.as_str(), diff.after.dialect.as_str());
+        let (before, after) = (diff.before.dialect.name, diff.after.dialect.name);
         writeln!(out, "{QUIET}written as {before}, and as {after}{QUIET:#}")?;
     }
     caveats(diff, out)?;

@@ -54,7 +54,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(out, "{}", printable_lines(description))?;
     }
     writeln!(out, "\nfrom      {}", printable(&prompt.source.to_string()))?;
-    let traits = prompt.dialect.traits();
+    let traits = prompt.dialect;
     if traits.has_roles {
         writeln!(out, "format    {}", printable(&prompt.format.engine.to_string()))?;
     } else if traits.is_folder {

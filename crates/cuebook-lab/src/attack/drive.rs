@@ -166,7 +166,7 @@ struct Harmless {
 impl Driver<'_> {
     /// Whether tags around values are borders that the author chose. A directive's form is given, and says so in its own way.
     fn has_borders(&self) -> bool {
-        let traits = self.prepared.prompt().dialect.traits();
+        let traits = self.prepared.prompt().dialect;
         traits.is_folder || traits.has_roles
     }
 

@@ -69,9 +69,8 @@ impl Input {
             let from_system = prompt.variable(name).is_some_and(|variable| variable.from_system);
             let given = variables.get(name).is_some();
             // A directive that declares something refuses what it does not declare.
-            let taken = !prompt.dialect.traits().is_item
-                || prompt.variables.is_empty()
-                || prompt.variable(name).is_some();
+            let taken =
+                !prompt.dialect.is_item || prompt.variables.is_empty() || prompt.variable(name).is_some();
             taken
                 && name != SYSTEM
                 && !prepared.is_session(name)

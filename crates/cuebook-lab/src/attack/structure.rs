@@ -156,7 +156,8 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
             Origin::Rich { .. } => return None,
         }
     }
-    let whole = Run { range: 0..text.len(), literal: true, hook: false, role: false, rich: Vec::new() };
+    let whole =
+        Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
     let ways = Ways::of(&rendered.prompt().format);
     Some(chat::parse(&text, &[whole], &ways).map(|messages| shapes(&messages)))
 }

@@ -12,7 +12,7 @@ use crate::template::jinja::Program;
 
 /// What is odd about a `.prompty` file that can be read.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    if !prepared.prompt().dialect.traits().has_roles {
+    if !prepared.prompt().dialect.has_roles {
         return Vec::new();
     }
     let outline = prepared.outline();

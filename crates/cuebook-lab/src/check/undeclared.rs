@@ -13,7 +13,7 @@ use crate::variables::SYSTEM;
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
     let mut findings = alone(prepared);
-    let is_lenient = !prompt.dialect.traits().is_tree || prepared.missing() == Missing::Keep;
+    let is_lenient = !prompt.dialect.is_tree || prepared.missing() == Missing::Keep;
     if prepared.declares_nothing() && is_lenient {
         return findings;
     }
@@ -32,7 +32,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
             continue;
         }
         let hint = did_you_mean(&nearest(root, declared.iter().copied()))
-            .unwrap_or_else(|| prompt.dialect.traits().declaration.replace("NAME", root));
+            .unwrap_or_else(|| prompt.dialect.declaration.replace("NAME", root));
         let message = format!("the prompt `{}` does not declare `{root}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));
     }

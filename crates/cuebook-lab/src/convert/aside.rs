@@ -10,7 +10,7 @@ use super::report::Report;
 use super::spared::Spared;
 use super::words::noun;
 use crate::chat::Role;
-use crate::prompt::Dialect;
+use crate::convert::BuiltIn;
 
 /// Gives inputs other names where the target cannot say theirs.
 pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mut Report) {
@@ -59,7 +59,7 @@ pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mu
 }
 
 /// Tells of values that will read otherwise.
-pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Report) {
+pub(super) fn prints(draft: &Draft, target: Print, to: BuiltIn, report: &mut Report) {
     for chunk in draft.words.iter().filter(|chunk| chunk.print != target) {
         for name in &chunk.names {
             let input = draft.input(name);
@@ -84,8 +84,8 @@ pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Rep
 }
 
 /// A text that is not the system's becomes the system's.
-pub(super) fn said_by_the_system(draft: &Draft, to: Dialect, report: &mut Report) {
-    if draft.role != Role::System && draft.from != Dialect::Directive {
+pub(super) fn said_by_the_system(draft: &Draft, to: BuiltIn, report: &mut Report) {
+    if draft.role != Role::System && draft.from != BuiltIn::Directive {
         let message = format!(
             "the message has the role system, and no longer {}: a {} has no roles",
             draft.role.as_str(),
@@ -95,7 +95,7 @@ pub(super) fn said_by_the_system(draft: &Draft, to: Dialect, report: &mut Report
     }
 }
 
-pub(super) fn no_model(draft: &Draft, to: Dialect, report: &mut Report) {
+pub(super) fn no_model(draft: &Draft, to: BuiltIn, report: &mut Report) {
     if let Some((model, place)) = &draft.model {
         let named = model.get("id").and_then(Json::as_str).map_or_else(String::new, |id| format!(" `{id}`"));
         let message = format!("the model{named} is left out: a {} cannot name a model", noun(to));
@@ -103,7 +103,7 @@ pub(super) fn no_model(draft: &Draft, to: Dialect, report: &mut Report) {
     }
 }
 
-pub(super) fn no_tools(draft: &Draft, to: Dialect, report: &mut Report) {
+pub(super) fn no_tools(draft: &Draft, to: BuiltIn, report: &mut Report) {
     for (tool, place) in &draft.tools {
         let name = tool.get("name").and_then(Json::as_str).unwrap_or_default();
         let message = format!("the tool `{name}` is left out: a {} has no tools", noun(to));
@@ -111,7 +111,7 @@ pub(super) fn no_tools(draft: &Draft, to: Dialect, report: &mut Report) {
     }
 }
 
-pub(super) fn no_outputs(draft: &Draft, to: Dialect, report: &mut Report) {
+pub(super) fn no_outputs(draft: &Draft, to: BuiltIn, report: &mut Report) {
     for (output, place) in &draft.outputs {
         let name = output.get("name").and_then(Json::as_str).unwrap_or_default();
         let message = format!("the output `{name}` is left out: a {} does not declare outputs", noun(to));
@@ -121,7 +121,7 @@ pub(super) fn no_outputs(draft: &Draft, to: Dialect, report: &mut Report) {
 
 /// A directive's results are returned by a call, and others' are the answer.
 pub(super) fn returned_otherwise(draft: &Draft, report: &mut Report) {
-    if let (Dialect::Directive, Some((_, place))) = (draft.from, draft.outputs.first()) {
+    if let (BuiltIn::Directive, Some((_, place))) = (draft.from, draft.outputs.first()) {
         let message = "the answer holds the outputs: a directive returns them by a call";
         report.changed("outputs", message).at(place.clone()).hint("read the outputs from the answer");
     }
@@ -152,7 +152,7 @@ pub(super) fn space_gone(draft: &Draft, gone: &str, edge: &str, report: &mut Rep
     if gone.is_empty() {
         return;
     }
-    if draft.from == Dialect::Prompty && gone.bytes().all(|byte| byte == b'\n') {
+    if draft.from == BuiltIn::Prompty && gone.bytes().all(|byte| byte == b'\n') {
         report
             .note("text", format!("newlines at the {edge} of the file are left out: they are in no message"));
         return;

@@ -5,8 +5,8 @@ use super::draft::Draft;
 use super::report::Report;
 use super::verify::Bench;
 use crate::cases::{CASES_END, CASES_FILE, CaseFile, Outcome, run_cases};
+use crate::convert::BuiltIn;
 use crate::error::Result;
-use crate::prompt::Dialect;
 
 /// The cases for the result, if the prompt has some.
 pub(super) fn carry(
@@ -33,8 +33,8 @@ pub(super) fn carry(
         }
     };
     let path = match bench.target {
-        Dialect::Template => CASES_FILE.to_owned(),
-        Dialect::Prompty | Dialect::Sections | Dialect::Directive => format!("{}{CASES_END}", draft.id),
+        BuiltIn::Template => CASES_FILE.to_owned(),
+        BuiltIn::Prompty | BuiltIn::Sections | BuiltIn::Directive => format!("{}{CASES_END}", draft.id),
     };
     let cases = OutFile { path, text: source.text().to_owned() };
     let all: Vec<OutFile> = files.iter().cloned().chain([cases.clone()]).collect();

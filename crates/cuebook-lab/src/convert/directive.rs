@@ -8,8 +8,9 @@ use super::report::Report;
 use super::spared::Spared;
 use super::words::{cannot, input};
 use super::{OutFile, aside};
+use crate::convert::BuiltIn;
 use crate::error::Result;
-use crate::prompt::{Dialect, Need, Type};
+use crate::prompt::{Need, Type};
 use crate::source::Place;
 use crate::template::python::is_space;
 
@@ -38,13 +39,13 @@ const NO_AUTHOR: &str = "unknown";
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
-    let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, Dialect::Directive))?;
+    let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, BuiltIn::Directive))?;
     declare_all(draft, &pieces);
     let body = input(draft, &pieces, report);
     edges(draft, &pieces, report);
-    aside::prints(draft, Print::Json, Dialect::Directive, report);
+    aside::prints(draft, Print::Json, BuiltIn::Directive, report);
     draft.words.iter().for_each(|chunk| super::words::no_comments(chunk, report));
-    aside::no_tools(draft, Dialect::Directive, report);
+    aside::no_tools(draft, BuiltIn::Directive, report);
     signable(draft, report);
     let mut out = String::new();
     if let Some(name) = &draft.name {

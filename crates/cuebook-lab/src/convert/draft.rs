@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use crate::by_name::{ByName, Named};
 use crate::chat::Role;
-use crate::prompt::{Dialect, Need, Type};
+use crate::convert::BuiltIn;
+use crate::prompt::{Need, Type};
 use crate::source::Place;
 use crate::template::bits::Absent;
 
@@ -18,7 +19,7 @@ use crate::template::bits::Absent;
 pub(super) struct Draft {
     /// The last part of its id.
     pub(super) id: String,
-    pub(super) from: Dialect,
+    pub(super) from: BuiltIn,
     /// The name for people, if it is another one than the id.
     pub(super) name: Option<String>,
     pub(super) version: Option<String>,

@@ -5,10 +5,10 @@ use super::report::Report;
 use super::spared::Spared;
 use super::verify::Bench;
 use super::{Conversion, OutFile, source};
+use crate::convert::BuiltIn;
 use crate::dialect::prompty::{Effect, Migrated, migrate};
 use crate::error::Result;
 use crate::library::PROMPTY_END;
-use crate::prompt::Dialect;
 
 /// The file for Prompty 2; nothing if it is one already.
 pub(super) fn write(
@@ -44,8 +44,8 @@ pub(super) fn write(
     Ok(Some(Conversion {
         prompt: prompt.id.clone(),
         name: draft.id,
-        from: Dialect::Prompty,
-        to: Dialect::Prompty,
+        from: BuiltIn::Prompty,
+        to: BuiltIn::Prompty,
         files,
         cases: None,
         report,

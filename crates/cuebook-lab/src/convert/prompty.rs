@@ -9,9 +9,9 @@ use super::spared::Spared;
 use super::words::{Guard, Jinja, cannot, is_marker, mustache};
 use super::{OutFile, aside};
 use crate::chat::{Role, Roles};
+use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::PROMPTY_END;
-use crate::prompt::Dialect;
 
 pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFile>> {
     aside::rename(draft, crate::template::jinja::bits::is_name, report);
@@ -55,12 +55,12 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
             }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
             let text =
-                jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, Dialect::Prompty))?;
+                jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, BuiltIn::Prompty))?;
             if is_python(draft) {
                 let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
                 front.insert("template".into(), json!({"format": format}));
             } else {
-                aside::prints(draft, Print::Portable, Dialect::Prompty, report);
+                aside::prints(draft, Print::Portable, BuiltIn::Prompty, report);
             }
             text
         }

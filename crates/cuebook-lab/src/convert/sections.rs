@@ -15,10 +15,10 @@ use super::spared::{Spared, Terms};
 use super::verify::{Bench, Verdict};
 use super::words::{Guard, Jinja, cannot, dollar, lines, looks_like_structure, mustache};
 use super::{OutFile, aside, prompty};
+use crate::convert::BuiltIn;
 use crate::dialect::sections::{key_of, scan};
 use crate::error::Result;
 use crate::library::SECTIONS_END;
-use crate::prompt::Dialect;
 use crate::template::python::is_space;
 
 /// How much of the text's own headings becomes sections.
@@ -43,7 +43,7 @@ pub(super) fn write(
 ) -> Result<(Vec<OutFile>, String)> {
     let names = crate::template::jinja::bits::is_name;
     aside::rename(draft, names, report);
-    aside::said_by_the_system(draft, Dialect::Sections, report);
+    aside::said_by_the_system(draft, BuiltIn::Sections, report);
     let mut front = aside::front(draft);
     if let Some((model, place)) = &draft.model {
         if model.get("connection").is_some_and(|connection| connection.to_string().contains("${")) {
@@ -81,7 +81,7 @@ pub(super) fn write(
         }
         for engine in ["dollar", "jinja2", "mustache"] {
             let Some(text) = texts.write(draft, plan, engine) else { continue };
-            let text = text.map_err(|stop| cannot(draft, &stop, Dialect::Sections))?;
+            let text = text.map_err(|stop| cannot(draft, &stop, BuiltIn::Sections))?;
             let mut front = front.clone();
             if engine != "dollar" {
                 front.insert("engine".into(), json!(engine));
@@ -123,8 +123,8 @@ pub(super) fn write(
     let place = bench.source.prompt().template.place(0..0);
     let stop = super::draft::Stop { what: "something".to_owned(), place };
     Err(match draft.pieces() {
-        Err(stop) => cannot(draft, &stop, Dialect::Sections),
-        Ok(_) => cannot(draft, &stop, Dialect::Sections),
+        Err(stop) => cannot(draft, &stop, BuiltIn::Sections),
+        Ok(_) => cannot(draft, &stop, BuiltIn::Sections),
     })
 }
 
@@ -352,7 +352,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         "mustache" => Print::Mustache,
         _ => Print::Portable,
     };
-    aside::prints(draft, print, Dialect::Sections, report);
+    aside::prints(draft, print, BuiltIn::Sections, report);
     if engine == "jinja2" {
         let kept = texts.kept(plan);
         // Whatever the stretches come to, only what is told counts here.

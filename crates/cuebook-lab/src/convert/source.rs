@@ -18,11 +18,12 @@ use super::spared::Spared;
 use super::words::{Guard, Jinja};
 use crate::by_name::ByName;
 use crate::chat::Role;
+use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::{Config, Defaults};
 use crate::node::Node;
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Limits, Prompt};
+use crate::prompt::{Limits, Prompt};
 use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
 use crate::template::bits::{Beyond, Bit, Branch};
@@ -38,7 +39,8 @@ const DEEPEST: usize = 500;
 /// Makes drafts of one prompt.
 pub(super) struct Drafting<'p> {
     pub(super) prepared: &'p Prepared,
-    pub(super) target: Dialect,
+    pub(super) from: BuiltIn,
+    pub(super) target: BuiltIn,
     pub(super) config: &'p Config,
     pub(super) defaults: &'p Defaults,
     pub(super) report: &'p mut Report,
@@ -49,25 +51,25 @@ impl Drafting<'_> {
         let prompt = self.prepared.prompt();
         let front = front_matter(prompt);
         let inputs = self.inputs(prompt, front.as_ref());
-        let words = match prompt.dialect {
-            Dialect::Template => vec![self.jinja(&prompt.template, self.config.template_settings(false))],
-            Dialect::Prompty => vec![self.prompty_text(prompt, &inputs)?],
-            Dialect::Sections => self.sections(&inputs)?,
-            Dialect::Directive => self.directive(),
+        let words = match self.from {
+            BuiltIn::Template => vec![self.jinja(&prompt.template, self.config.template_settings(false))],
+            BuiltIn::Prompty => vec![self.prompty_text(prompt, &inputs)?],
+            BuiltIn::Sections => self.sections(&inputs)?,
+            BuiltIn::Directive => self.directive(),
         };
         let usual_size = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         let mut draft = Draft {
             id: prompt.id.rsplit('/').next().unwrap_or(&prompt.id).to_owned(),
-            from: prompt.dialect,
+            from: self.from,
             name: Some(prompt.metadata.name.clone()).filter(|name| *name != prompt.id),
             version: Some(prompt.metadata.version.clone()),
             kind: Some(prompt.metadata.kind.clone())
-                .filter(|kind| kind != "custom" && prompt.dialect != Dialect::Directive),
+                .filter(|kind| kind != "custom" && self.from != BuiltIn::Directive),
             description: prompt.metadata.description.clone(),
             extra: self.extra(prompt),
             inputs,
             words,
-            role: if prompt.dialect == Dialect::Directive { Role::User } else { Role::System },
+            role: if self.from == BuiltIn::Directive { Role::User } else { Role::System },
             opening: Opening::Missing,
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
@@ -79,14 +81,14 @@ impl Drafting<'_> {
         if draft.name.as_deref() == Some(&draft.id) {
             draft.name = None;
         }
-        match prompt.dialect {
-            Dialect::Template => self.own_of_template(prompt),
-            Dialect::Prompty => {
+        match self.from {
+            BuiltIn::Template => self.own_of_template(prompt),
+            BuiltIn::Prompty => {
                 self.own_of_prompty(front.as_ref(), prompt);
                 self.roles(prompt, &mut draft);
             }
-            Dialect::Sections => self.own_of_sections(front.as_ref(), prompt),
-            Dialect::Directive => self.own_of_directive(),
+            BuiltIn::Sections => self.own_of_sections(front.as_ref(), prompt),
+            BuiltIn::Directive => self.own_of_directive(),
         }
         self.variants(prompt);
         for chunk in &mut draft.words {
@@ -109,7 +111,7 @@ impl Drafting<'_> {
             Err(beyond) => Err(stop(source, beyond)),
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
-        let is_dropped = !keeps && !settings.trim_blocks && self.target != Dialect::Template;
+        let is_dropped = !keeps && !settings.trim_blocks && self.target != BuiltIn::Template;
         let written = match is_dropped {
             true => includes::with_kept_newlines(written, &*self.prepared.outline()),
             false => written.to_owned(),
@@ -159,14 +161,14 @@ impl Drafting<'_> {
             Err(beyond) => match self.sections_as_jinja(source, escape, inputs)? {
                 Ok((text, roots)) => {
                     jinja = Some(text);
-                    if self.target == Dialect::Template {
+                    if self.target == BuiltIn::Template {
                         // What is a part of an item is no name there.
                         names.retain(|name| roots.contains(name));
                     }
                     Err(stop(source, beyond))
                 }
                 // Somebody who wants Jinja2 is told what keeps it from being that.
-                Err(worse) if self.target == Dialect::Template => Err(stop(source, worse)),
+                Err(worse) if self.target == BuiltIn::Template => Err(stop(source, worse)),
                 Err(_) => Err(stop(source, beyond)),
             },
         };
@@ -188,7 +190,7 @@ impl Drafting<'_> {
         inputs: &ByName<Input>,
     ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
         let settings = self.config.template_settings(false);
-        if self.target == Dialect::Template && (settings.trim_blocks || settings.lstrip_blocks) {
+        if self.target == BuiltIn::Template && (settings.trim_blocks || settings.lstrip_blocks) {
             let what = "a Mustache section in a project whose tags strip whitespace".to_owned();
             return Ok(Err(Beyond { range: 0..0, what }));
         }
@@ -200,7 +202,7 @@ impl Drafting<'_> {
         let mut text = String::new();
         let mut writer = Writer::new(inputs, jinja);
         let written = writer.write(&branches, &mut text);
-        if written.is_ok() && self.target == Dialect::Template {
+        if written.is_ok() && self.target == BuiltIn::Template {
             self.unescaped(source, &branches);
         }
         Ok(written.map(|()| (text, writer.roots)))
@@ -256,7 +258,7 @@ impl Drafting<'_> {
                     continue;
                 }
                 Bit::Value { name, absent, escaped, range } => {
-                    if escaped && matches!(self.target, Dialect::Template | Dialect::Directive) {
+                    if escaped && matches!(self.target, BuiltIn::Template | BuiltIn::Directive) {
                         self.no_longer_escaped(&name, source.place(range));
                     }
                     Piece::Value { name, absent }
@@ -435,7 +437,7 @@ fn stop(source: &Arc<Source>, beyond: Beyond) -> Stop {
 
 /// The front matter of the file that a prompt was read from, as it is written.
 fn front_matter(prompt: &Prompt) -> Option<Node> {
-    if !matches!(prompt.dialect, Dialect::Prompty | Dialect::Sections) {
+    if !prompt.dialect.has_front_matter {
         return None;
     }
     let source = prompt.template.place(0..0).source().clone();

@@ -7,9 +7,10 @@ use super::notation::python;
 use super::report::Report;
 use super::words::{Guard, Jinja, cannot};
 use super::{OutFile, aside};
+use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::{Config, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Need};
+use crate::prompt::Need;
 
 pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> Result<Vec<OutFile>> {
     aside::rename(draft, |name| name != "system" && crate::template::jinja::bits::is_name(name), report);
@@ -17,15 +18,15 @@ pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> 
     let blocks_are_safe = !settings.trim_blocks && !settings.lstrip_blocks;
     let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe, kept: &[], forced: &[] };
     let mut text =
-        jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, Dialect::Template))?;
+        jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, BuiltIn::Template))?;
     if !settings.keep_trailing_newline {
         text.push('\n');
     }
-    aside::prints(draft, Print::Python, Dialect::Template, report);
-    aside::said_by_the_system(draft, Dialect::Template, report);
-    aside::no_model(draft, Dialect::Template, report);
-    aside::no_tools(draft, Dialect::Template, report);
-    aside::no_outputs(draft, Dialect::Template, report);
+    aside::prints(draft, Print::Python, BuiltIn::Template, report);
+    aside::said_by_the_system(draft, BuiltIn::Template, report);
+    aside::no_model(draft, BuiltIn::Template, report);
+    aside::no_tools(draft, BuiltIn::Template, report);
+    aside::no_outputs(draft, BuiltIn::Template, report);
     Ok(vec![
         OutFile { path: TEMPLATE_FILE.to_owned(), text },
         OutFile { path: PROMPT_FILE.to_owned(), text: definition(draft) },

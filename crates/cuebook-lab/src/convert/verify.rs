@@ -16,10 +16,10 @@ use super::spared::Terms;
 use super::words::noun;
 use crate::book::Book;
 use crate::chat::Role;
+use crate::convert::BuiltIn;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
-use crate::prompt::Dialect;
 use crate::source::Place;
 use crate::template::bits::Absent;
 use crate::template::python::is_space;
@@ -31,7 +31,7 @@ use samples::{Sample, samples};
 pub(super) struct Bench<'b> {
     pub(super) book: &'b Book,
     pub(super) source: &'b Prepared,
-    pub(super) target: Dialect,
+    pub(super) target: BuiltIn,
     pub(super) category: &'b str,
     pub(super) context: Arc<Context>,
 }
@@ -198,7 +198,7 @@ impl Bench<'_> {
     /// Tells of messages that only a render shows: those that something included begins, or a condition. A `.prompty` file alone
     /// has several.
     fn messages_of_source(&self, draft: &Draft, report: &mut Report) {
-        if self.source.prompt().dialect != Dialect::Prompty || draft.opening == Opening::Several {
+        if !self.source.prompt().dialect.has_roles || draft.opening == Opening::Several {
             return;
         }
         let terms = Terms::new(report.spared(), draft);
@@ -237,7 +237,7 @@ impl Bench<'_> {
         terms: &Terms,
         report: &mut Report,
     ) -> bool {
-        if self.target != Dialect::Prompty {
+        if self.target != BuiltIn::Prompty {
             return false;
         }
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
@@ -359,9 +359,9 @@ impl Bench<'_> {
     pub(super) fn lay(&self, draft: &Draft, files: &[OutFile]) -> Result<(Scratch, PathBuf)> {
         let scratch = Scratch::new()?;
         let folder = match self.target {
-            Dialect::Template => scratch.0.join(&draft.id),
-            Dialect::Directive => scratch.0.join(".ai/directives").join(self.category),
-            Dialect::Prompty | Dialect::Sections => scratch.0.clone(),
+            BuiltIn::Template => scratch.0.join(&draft.id),
+            BuiltIn::Directive => scratch.0.join(".ai/directives").join(self.category),
+            BuiltIn::Prompty | BuiltIn::Sections => scratch.0.clone(),
         };
         for file in files {
             // Nobody needs it when this process is gone, so that nothing waits for a disk.
@@ -370,7 +370,7 @@ impl Bench<'_> {
             written.map_err(|error| files::write_error(&file.path, &error))?;
         }
         let path = match (self.target, files) {
-            (Dialect::Template, _) | (_, []) => folder,
+            (BuiltIn::Template, _) | (_, []) => folder,
             (_, [file, ..]) => folder.join(&file.path),
         };
         Ok((scratch, path))

@@ -5,7 +5,7 @@ use super::draft::{Chunk, Draft, Language, Piece, Stop};
 use super::report::Report;
 use super::spared::Spared;
 use crate::chat::{Marker, Roles};
-use crate::prompt::Dialect;
+use crate::convert::BuiltIn;
 use crate::template::bits::Absent;
 use crate::template::input::NOBODY;
 use crate::template::mustache::bits::PARTIAL;
@@ -350,9 +350,9 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 }
 
 /// The error for a text that the target has no way to say.
-pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::error::Error {
+pub(super) fn cannot(draft: &Draft, stop: &Stop, target: BuiltIn) -> crate::error::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
-    let is_partial = stop.what == PARTIAL && target == Dialect::Template;
+    let is_partial = stop.what == PARTIAL && target == BuiltIn::Template;
     let message = match is_partial {
         // Templates have includes, but none that does the same.
         true => format!(
@@ -362,10 +362,9 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::erro
         false => format!("the text has {}, but a {} has no equivalent", stop.what, noun(target)),
     };
     // Only what works is named: other notations refuse some things as well.
-    let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
-    let can = |other: &Dialect| *other != draft.from && *other != target && can_say(draft, *other);
+    let can = |other: &BuiltIn| *other != draft.from && *other != target && can_say(draft, *other);
     let others: Vec<String> =
-        others.into_iter().filter(can).map(|other| format!("--to {}", other.as_str())).collect();
+        BuiltIn::ALL.into_iter().filter(can).map(|other| format!("--to {}", other.as_str())).collect();
     let hint = match others.as_slice() {
         _ if stop.what.contains("{include:") => "copy the included text into the directive".to_owned(),
         _ if is_partial => {
@@ -383,21 +382,21 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::erro
 }
 
 /// Whether a notation has a way to say the text of a draft.
-fn can_say(draft: &Draft, target: Dialect) -> bool {
+fn can_say(draft: &Draft, target: BuiltIn) -> bool {
     let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
     match target {
-        Dialect::Directive => draft.pieces().is_ok(),
-        Dialect::Template => jinja.write(draft, None).is_ok(),
-        Dialect::Prompty | Dialect::Sections => mustache(draft).is_some() || jinja.write(draft, None).is_ok(),
+        BuiltIn::Directive => draft.pieces().is_ok(),
+        BuiltIn::Template => jinja.write(draft, None).is_ok(),
+        BuiltIn::Prompty | BuiltIn::Sections => mustache(draft).is_some() || jinja.write(draft, None).is_ok(),
     }
 }
 
 /// What a prompt of a notation is called.
-pub(super) fn noun(dialect: Dialect) -> &'static str {
+pub(super) fn noun(dialect: BuiltIn) -> &'static str {
     match dialect {
-        Dialect::Template => "template",
-        Dialect::Prompty => ".prompty file",
-        Dialect::Sections => "section tree",
-        Dialect::Directive => "directive",
+        BuiltIn::Template => "template",
+        BuiltIn::Prompty => ".prompty file",
+        BuiltIn::Sections => "section tree",
+        BuiltIn::Directive => "directive",
     }
 }

@@ -32,7 +32,7 @@ impl Told {
             "id": self.id,
             "source": self.source,
             "pack_id": self.pack,
-            "dialect": self.dialect.as_str(),
+            "dialect": self.dialect.name,
             "roles": self.roles,
             "tokens": self.ledger.as_ref().map(|ledger| ledger.to_json()),
             "assumed": self

@@ -28,6 +28,8 @@ pub struct Run<'r> {
     pub hook: bool,
     /// Whether a tag that only looks a role up wrote it.
     pub role: bool,
+    /// The role of the message that it begins, if its dialect marked one there.
+    pub begins: Option<Role>,
     /// Rich inputs whose nonces can stand in it.
     pub rich: Vec<&'r RichInput>,
 }
@@ -53,6 +55,8 @@ pub struct Ways {
     pub roles_of_values: bool,
     /// The names of roles.
     pub roles: Roles,
+    /// Whether messages begin where the dialect marked them, and no line begins one.
+    pub marked: bool,
 }
 
 impl Ways {
@@ -65,9 +69,13 @@ impl Ways {
             _ => Empty::Keep,
         };
         let roles = Roles::of(&format.parser_options);
-        Ways { empty, roles_of_values: option("roles") == Some("values"), roles }
+        let marked = format.parser.as_deref() == Some(MARKS);
+        Ways { empty, roles_of_values: option("roles") == Some("values"), roles, marked }
     }
 }
+
+/// The parser of a text whose dialect marked where messages begin.
+pub const MARKS: &str = "marks";
 
 /// Makes messages of a text whose runs cover it.
 pub fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> {
@@ -114,6 +122,17 @@ struct Stretch {
 
 fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
     let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
+    if ways.marked {
+        for run in runs {
+            let Some(role) = run.begins.clone() else { continue };
+            if let Some(last) = stretches.last_mut() {
+                last.content.end = run.range.start;
+            }
+            let marker = Some(Marker { role, attributes: Map::new() });
+            stretches.push(Stretch { marker, content: run.range.end..text.len() });
+        }
+        return stretches;
+    }
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {

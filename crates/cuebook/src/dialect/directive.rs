@@ -1,16 +1,20 @@
 //! A directive as a prompt like any other.
 
+mod body;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Read;
+pub use self::body::DirectiveBody;
+pub(crate) use self::body::wording;
+use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading};
 use crate::error::Result;
 use crate::items::Item;
-use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::library::{Defaults, LibraryLoader};
 pub use crate::notation::directive::*;
 use crate::prompt::{
-    Dialect, Format, Limits, Metadata, Model, Need, Permissions as Granted, Prompt, Tools, Variable,
+    DIRECTIVE, Format, Limits, Metadata, Model, Need, Permissions as Granted, Prompt, Tools, Traits, Variable,
 };
 use crate::render::Rendered;
 use crate::source::Source;
@@ -19,6 +23,42 @@ use crate::variables::{Scope, Variables};
 /// The key of the engine that fills bodies.
 const ENGINE: &str = "input";
 
+/// Directives.
+#[derive(Debug)]
+pub(super) struct Directives;
+
+impl Dialect for Directives {
+    fn traits(&self) -> &'static Traits {
+        &DIRECTIVE
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        Ok(read(&offer.text()?)?.describe(offer.id, offer.defaults))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        let Reading { offer, loader } = reading;
+        let Offer { id, candidate, defaults, .. } = *offer;
+        if let Some(path) = candidate.root.path(&offer.file()) {
+            loader.depend_on(path);
+        }
+        let (source, item) = bytes_of(offer, loader)?;
+        let directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
+            loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
+        })?;
+        let notes = directive.notes.clone();
+        let prompt = directive.prompt(id, &candidate.source, defaults);
+        Ok(Read { notes, parsed: Some(Box::new(File { directive, item })), ..Read::new(prompt) })
+    }
+
+    fn compile(&self, parsed: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        match parsed.map(|parsed| parsed.downcast::<File>()) {
+            Some(Ok(file)) => Ok(Box::new(DirectiveBody::new(*file, compiling.is_included))),
+            _ => Err(compiling.not_parsed()),
+        }
+    }
+}
+
 /// A directive, and the item that it was read from if it lies in a space.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -26,44 +66,14 @@ pub(crate) struct File {
     pub(crate) item: Option<Item>,
 }
 
-/// Reads the prompt that a candidate offers.
-pub(crate) fn read_candidate(
-    id: &str,
-    candidate: &Candidate,
-    loader: &LibraryLoader,
-    defaults: &Defaults,
-) -> Result<Read> {
-    if let Some(path) = candidate.root.path(&file_of(candidate)) {
-        loader.depend_on(path);
-    }
-    let (source, item) = bytes_of(id, candidate, loader)?;
-    let directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
-        loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
-    })?;
-    let notes = directive.notes.clone();
-    let prompt = directive.prompt(id, &candidate.source, defaults);
-    let file = Box::new(File { directive, item });
-    Ok(Read { prompt, extends: None, notes, sections: None, directive: Some(file) })
-}
-
-/// What a candidate says of itself, for lists.
-pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
-    let directive = read(&candidate.root.read(&file_of(candidate), limit)?)?;
-    Ok(directive.describe(id, defaults))
-}
-
-fn file_of(candidate: &Candidate) -> String {
-    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
-}
-
 /// The text of a candidate. What lies in a space is read as an item, so that what is verified is what is read.
-fn bytes_of(id: &str, candidate: &Candidate, loader: &LibraryLoader) -> Result<(Arc<Source>, Option<Item>)> {
-    match loader.library().item_of(id, candidate)? {
+fn bytes_of(offer: &Offer<'_>, loader: &LibraryLoader) -> Result<(Arc<Source>, Option<Item>)> {
+    match loader.library().item_of(offer.id, offer.candidate)? {
         Some(located) => {
             let item = located.read(loader.limit())?;
             Ok((item.source()?, Some(item)))
         }
-        None => Ok((candidate.root.read(&file_of(candidate), loader.limit())?, None)),
+        None => Ok((offer.candidate.root.read(&offer.file(), loader.limit())?, None)),
     }
 }
 
@@ -73,7 +83,7 @@ impl Directive {
         let max_output_size = defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         Prompt {
             id: id.to_owned(),
-            dialect: Dialect::Directive,
+            dialect: &DIRECTIVE,
             source: source.to_owned(),
             metadata: self.describe(id, defaults),
             variables: self.inputs.iter().filter(|input| !input.name.is_empty()).map(variable).collect(),
@@ -122,22 +132,14 @@ impl Directive {
 }
 
 fn variable(input: &Input) -> Variable {
+    let need = if input.required && input.default.is_none() { Need::Required } else { Need::Optional };
     Variable {
-        name: input.name.clone(),
-        need: if input.required && input.default.is_none() { Need::Required } else { Need::Optional },
         kind: input.kind,
         description: input.description.as_ref().map(|text| text.to_string()),
         default: input.default.as_deref().map(Json::from),
-        is_secret: false,
-        choices: Vec::new(),
-        lenient: false,
         of_directive: true,
-        rich: None,
-        roles: Vec::new(),
-        strict: false,
-        from_system: false,
         place: input.place.clone(),
-        inherited_from: None,
+        ..Variable::new(input.name.clone(), need)
     }
 }
 

@@ -2,32 +2,42 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json};
-
-use super::Read;
+use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading};
 use crate::error::{Code, Diagnostic, Result, Severity};
-use crate::files;
-use crate::library::{Candidate, Defaults, Library, LibraryLoader};
 pub use crate::notation::prompty::*;
 use crate::prompt::{
-    Dialect, Format as Written, Kind, Limits, Metadata, Need, Permissions, Prompt, Property, Type, Variable,
+    Format as Written, Kind, Metadata, Need, PROMPTY, Prompt, Property, Traits, Type, Variable,
 };
-use crate::source::Source;
 
-/// Reads the prompt that a candidate offers.
-pub(crate) fn read(
-    id: &str,
-    candidate: &Candidate,
-    loader: &LibraryLoader,
-    defaults: &Defaults,
-) -> Result<Read> {
-    let file = file_of(candidate);
-    let Some(source) = loader.read_variant(&candidate.root, &file)? else {
-        let name = candidate.root.file_name(&file);
-        return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
-    };
+/// `.prompty` files.
+#[derive(Debug)]
+pub(super) struct Prompty;
+
+impl Dialect for Prompty {
+    fn traits(&self) -> &'static Traits {
+        &PROMPTY
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        let folder = offer.candidate.root.path(&offer.candidate.entry);
+        let options = options(offer, offer.library.file_limit()?);
+        Ok(metadata(offer, &Definition::read(&offer.text()?, folder.as_deref(), &options)?))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        read(reading)
+    }
+
+    fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        compiling.template()
+    }
+}
+
+fn read(reading: &Reading<'_>) -> Result<Read> {
+    let (source, offer, loader) = (reading.text()?, reading.offer(), reading.loader);
+    let candidate = offer.candidate;
     let folder = candidate.root.path(&candidate.entry);
-    let options = options(candidate, loader.library(), loader.limit());
+    let options = options(offer, loader.limit());
     let mut definition = Definition::read(&source, folder.as_deref(), &options)?;
     for path in &definition.looked_at.files {
         loader.depend_on(path.clone());
@@ -49,71 +59,10 @@ pub(crate) fn read(
         let diagnostic = Diagnostic::new(Code::CarriageReturns, message).severity(Severity::Warning);
         notes.push(diagnostic.file(source.name()).hint(hint));
     }
-    Ok(Read {
-        prompt: prompt(id, candidate, definition, source, defaults),
-        extends: None,
-        notes,
-        sections: None,
-        directive: None,
-    })
-}
-
-/// What a candidate says of itself, for lists.
-pub(crate) fn summary(
-    id: &str,
-    candidate: &Candidate,
-    library: &Library,
-    defaults: &Defaults,
-) -> Result<Metadata> {
-    let options = options(candidate, library, library.file_limit()?);
-    let definition = definition(candidate, &options)?;
-    Ok(metadata(id, candidate, &definition, defaults))
-}
-
-fn definition(candidate: &Candidate, options: &LoadOptions) -> Result<Definition> {
-    let source = candidate.root.read(&file_of(candidate), options.file_size)?;
-    let folder = candidate.root.path(&candidate.entry);
-    Definition::read(&source, folder.as_deref(), options)
-}
-
-/// A prompt of the project reads the variables that its user allowed; one that came with a pack reads none.
-fn options(candidate: &Candidate, library: &Library, file_size: u64) -> LoadOptions {
-    let environment: Arc<dyn Environment> = match candidate.pack_id {
-        None => library.environment(),
-        Some(_) => Arc::new(NoEnvironment),
-    };
-    LoadOptions { file_size, environment, ..LoadOptions::default() }
-}
-
-fn file_of(candidate: &Candidate) -> String {
-    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
-}
-
-fn prompt(
-    id: &str,
-    candidate: &Candidate,
-    definition: Definition,
-    source: Arc<Source>,
-    defaults: &Defaults,
-) -> Prompt {
-    let metadata = metadata(id, candidate, &definition, defaults);
     let all_strict = definition.template.strict == Some(true);
-    let variables = definition.inputs.into_iter().map(|input| variable(input, all_strict)).collect();
-    let limits = Limits {
-        max_output_size: defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE),
-        ..Limits::default()
-    };
-    Prompt {
-        id: id.to_owned(),
-        dialect: Dialect::Prompty,
-        source: candidate.source.clone(),
-        metadata,
-        variables,
-        permissions: Permissions::default(),
-        limits,
-        template: definition.body.unwrap_or(source),
-        code: None,
-        hooks: Vec::new(),
+    let metadata = metadata(offer, &definition);
+    let prompt = Prompt {
+        variables: definition.inputs.into_iter().map(|input| variable(input, all_strict)).collect(),
         format: Written {
             engine: definition.template.engine,
             engine_place: definition.template.engine_place,
@@ -125,7 +74,18 @@ fn prompt(
         model: definition.model,
         tools: definition.tools.into(),
         outputs: definition.outputs,
-    }
+        ..reading.prompt(metadata, definition.body.unwrap_or(source))
+    };
+    Ok(Read { notes, ..Read::new(prompt) })
+}
+
+/// A prompt of the project reads the variables that its user allowed; one that came with a pack reads none.
+fn options(offer: &Offer<'_>, file_size: u64) -> LoadOptions {
+    let environment: Arc<dyn Environment> = match offer.candidate.pack_id {
+        None => offer.library.environment(),
+        Some(_) => Arc::new(NoEnvironment),
+    };
+    LoadOptions { file_size, environment, ..LoadOptions::default() }
 }
 
 /// An input as a variable. Prompty checks no types, so any value is taken.
@@ -146,53 +106,18 @@ pub(super) fn variable(input: Property, all_strict: bool) -> Variable {
         rich: input.rich(),
         roles: input.roles,
         strict: input.strict.unwrap_or(all_strict),
-        name: input.name,
-        need,
         kind,
         description: input.description,
         default,
         is_secret: input.is_secret,
         choices: input.enum_values,
         lenient: true,
-        of_directive: false,
-        from_system: false,
         place: input.place,
-        inherited_from: None,
+        ..Variable::new(input.name, need)
     }
 }
 
-fn metadata(id: &str, candidate: &Candidate, definition: &Definition, defaults: &Defaults) -> Metadata {
+fn metadata(offer: &Offer<'_>, definition: &Definition) -> Metadata {
     let name = definition.display_name.as_ref().or(definition.name.as_ref()).cloned();
-    named(id, candidate, name, definition.description.clone(), &definition.metadata, defaults)
-}
-
-/// What a file of one prompt says of itself: its own name and description, and from its free metadata the rest.
-pub(super) fn named(
-    id: &str,
-    candidate: &Candidate,
-    name: Option<String>,
-    description: Option<String>,
-    metadata: &Map<String, Json>,
-    defaults: &Defaults,
-) -> Metadata {
-    let mut extra: Map<String, Json> = defaults.metadata.clone();
-    extra.extend(metadata.clone());
-    let mut take = |key: &str| match extra.shift_remove(key) {
-        Some(Json::String(text)) => Some(text),
-        // A version such as 2 or 1.5 is a number in YAML.
-        Some(Json::Number(number)) => Some(number.to_string()),
-        _ => None,
-    };
-    let (version, kind) = (take("version"), take("type"));
-    take("name");
-    take("description");
-    Metadata {
-        name: name.unwrap_or_else(|| id.to_owned()),
-        version: version.unwrap_or_else(|| "1.0.0".into()),
-        kind: kind.unwrap_or_else(|| "custom".into()),
-        extends: None,
-        template: candidate.template_file.clone(),
-        description,
-        extra,
-    }
+    offer.metadata(name, definition.description.clone(), &definition.metadata)
 }

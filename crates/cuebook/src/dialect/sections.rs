@@ -20,6 +20,8 @@
 //! Everything that is wrong with a file is told at once. Nothing here numbers, compiles or renders: that is
 //! [`crate::sections`].
 
+mod body;
+mod budget;
 mod condition;
 mod example;
 mod front;
@@ -27,6 +29,7 @@ mod scan;
 mod tool;
 mod tree;
 
+pub use body::SectionsBody;
 pub use front::KEYS;
 pub use scan::scan;
 
@@ -34,17 +37,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::Read;
-use super::prompty::{Reader, named, split, variable};
+use super::prompty::{Reader, split, variable};
+use super::{Compiling, Dialect, Offer, Parsed, Read, Reading};
 use crate::chat::output::OutputSpec;
+use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::files;
 use crate::json::quoted;
-use crate::library::{Candidate, Defaults, LibraryLoader};
 use crate::node::{Data, Node};
-use crate::prompt::{
-    Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property, Tools, Visibility,
-};
+use crate::prompt::{Format, Metadata, Model, Prompt, Property, SECTIONS, Traits, Visibility};
 use crate::sections::{Body, Headings, Missing, Section, Selector};
 use crate::source::{Place, Source};
 use crate::template::jinja::names::Names;
@@ -161,18 +161,63 @@ struct Front {
     engines: Vec<(String, Place)>,
 }
 
-/// Reads the prompt that a candidate offers.
-pub(crate) fn read(
-    id: &str,
-    candidate: &Candidate,
-    loader: &LibraryLoader,
-    defaults: &Defaults,
-) -> Result<Read> {
-    let file = file_of(candidate);
-    let Some(source) = loader.read_variant(&candidate.root, &file)? else {
-        let name = candidate.root.file_name(&file);
-        return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
-    };
+/// Trees of sections.
+#[derive(Debug)]
+pub(super) struct Sections;
+
+impl Dialect for Sections {
+    fn traits(&self) -> &'static Traits {
+        &SECTIONS
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        let mut reader = Reader::for_sections();
+        let (front, _) = front(&offer.text()?, &mut reader)?;
+        reader.finish()?;
+        Ok(metadata(offer, &front))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        read(reading)
+    }
+
+    fn compile(&self, parsed: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn dialect::Body>> {
+        compile(file(parsed, compiling)?, None, compiling)
+    }
+
+    fn compile_section(
+        &self,
+        parsed: Parsed,
+        section: &str,
+        compiling: &Compiling<'_>,
+    ) -> Result<Option<Box<dyn dialect::Body>>> {
+        let mut file = file(parsed, compiling)?;
+        match file.keep_only(section) {
+            Some(path) => compile(file, Some(&path), compiling).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn sections(&self, parsed: &Parsed) -> Vec<String> {
+        parsed.as_ref().and_then(|parsed| parsed.downcast_ref::<File>()).map_or(Vec::new(), File::paths)
+    }
+}
+
+/// What was read of a tree.
+fn file(parsed: Parsed, compiling: &Compiling<'_>) -> Result<File> {
+    match parsed.map(|parsed| parsed.downcast::<File>()) {
+        Some(Ok(file)) => Ok(*file),
+        _ => Err(compiling.not_parsed()),
+    }
+}
+
+fn compile(file: File, part: Option<&[String]>, compiling: &Compiling<'_>) -> Result<Box<dyn dialect::Body>> {
+    let loader = compiling.loader.clone();
+    Ok(Box::new(SectionsBody::new(file, part, loader, compiling.settings, compiling.engines)?))
+}
+
+fn read(reading: &Reading<'_>) -> Result<Read> {
+    let (source, id) = (reading.text()?, reading.offer().id());
     let mut reader = Reader::for_sections();
     let (front, body) = front(&source, &mut reader)?;
     if front.key.is_none() && key_of(id).is_empty() {
@@ -184,11 +229,7 @@ pub(crate) fn read(
     let mut engines = Vec::new();
     let sections = tree::read(&source, body, &front, &mut reader, &mut conditions, &mut engines);
     let notes = reader.finish()?;
-    let metadata = metadata(id, candidate, &front, defaults);
-    let limits = Limits {
-        max_output_size: defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE),
-        ..Limits::default()
-    };
+    let metadata = metadata(reading.offer(), &front);
     engines.extend(front.engines);
     let file = File {
         ns: front.ns,
@@ -202,35 +243,13 @@ pub(crate) fn read(
         conditions,
     };
     let prompt = Prompt {
-        id: id.to_owned(),
-        dialect: Dialect::Sections,
-        source: candidate.source.clone(),
-        metadata,
         variables: front.inputs.into_iter().map(|input| variable(input, false)).collect(),
-        permissions: Permissions::default(),
-        limits,
-        template: source,
-        code: None,
-        hooks: Vec::new(),
         format: Format { engine: front.engine, ..Format::plain() },
         model: front.model,
-        tools: Tools::default(),
         outputs: front.outputs,
+        ..reading.prompt(metadata, source)
     };
-    Ok(Read { prompt, extends: None, notes, sections: Some(Box::new(file)), directive: None })
-}
-
-/// What a candidate says of itself, for lists.
-pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
-    let source = candidate.root.read(&file_of(candidate), limit)?;
-    let mut reader = Reader::for_sections();
-    let (front, _) = front(&source, &mut reader)?;
-    reader.finish()?;
-    Ok(metadata(id, candidate, &front, defaults))
-}
-
-fn file_of(candidate: &Candidate) -> String {
-    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
+    Ok(Read { notes, parsed: Some(Box::new(file)), ..Read::new(prompt) })
 }
 
 /// The front matter, and where the tree stands.
@@ -254,8 +273,8 @@ fn not_a_map(node: &Node, code: Code, what: &str) -> Diagnostic {
         .hint("write `key: value`, one per line")
 }
 
-fn metadata(id: &str, candidate: &Candidate, front: &Front, defaults: &Defaults) -> Metadata {
-    named(id, candidate, front.name.clone(), front.description.clone(), &front.metadata, defaults)
+fn metadata(offer: &Offer<'_>, front: &Front) -> Metadata {
+    offer.metadata(front.name.clone(), front.description.clone(), &front.metadata)
 }
 
 /// The key that stands for a text: its letters and digits in lower case, and `-` between its words. Empty if it has none.

@@ -6,15 +6,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Read;
+use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading, Writing};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
 use crate::notation::definition::{Definition, Inline, Reader};
 use crate::notation::python::Module;
 use crate::notation::signature::{slips, wrong_signature};
-use crate::prompt::{Dialect, Format, Hook, Limits, Metadata, Prompt, Tools};
+use crate::prompt::{Hook, Limits, Metadata, Prompt, TEMPLATE, Traits};
 use crate::source::Source;
+use crate::template::engine::{Compiled, Jinja, Outline, Output};
 
 /// The functions that take part in a render, and how they are called.
 const HOOKS: [(&str, &str); 2] =
@@ -23,13 +24,53 @@ const HOOKS: [(&str, &str); 2] =
 /// The names in `prompt.py` that say something.
 pub const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
 
-/// Reads the prompt that a candidate offers.
-pub(crate) fn read(
-    id: &str,
-    candidate: &Candidate,
-    loader: &LibraryLoader,
-    defaults: &Defaults,
-) -> Result<Read> {
+/// Folders with a template, with definitions in Python, or with both.
+#[derive(Debug)]
+pub(super) struct Template;
+
+impl Dialect for Template {
+    fn traits(&self) -> &'static Traits {
+        &TEMPLATE
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        refuse_hidden(offer.candidate)?;
+        let definition = match offer.candidate.has_prompt_py {
+            false => Definition::default(),
+            true => {
+                let limit = offer.library.file_limit()?;
+                let source = offer.candidate.root.read(&offer.candidate.file(PROMPT_FILE), limit)?;
+                Reader::new(&Module::parse(&source)?).definition()?
+            }
+        };
+        Ok(metadata(offer, definition))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        read(reading)
+    }
+
+    fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        compiling.template_of(&Jinja)
+    }
+}
+
+/// A body that is one template.
+pub(super) struct TextBody(pub(super) Box<dyn Compiled>);
+
+impl Body for TextBody {
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.0.outline()
+    }
+
+    fn write(&self, writing: &Writing<'_>) -> Result<Output> {
+        self.0.render(writing.scope, writing.limit)
+    }
+}
+
+fn read(reading: &Reading<'_>) -> Result<Read> {
+    let Reading { offer, loader } = reading;
+    let Offer { id, candidate, defaults, .. } = *offer;
     let mut notes = Vec::new();
     refuse_hidden(candidate)?;
     let python = read_python(candidate, loader)?;
@@ -63,22 +104,14 @@ pub(crate) fn read(
     let extends = definition.extends.clone();
     let limits = limits(&definition, defaults, candidate.pack_id.is_some());
     let prompt = Prompt {
-        id: id.to_owned(),
-        dialect: Dialect::Template,
-        source: candidate.source.clone(),
-        metadata: metadata(id, definition.clone(), candidate, defaults),
-        variables: definition.variables.into(),
+        variables: definition.variables.clone().into(),
         permissions: definition.permissions,
         limits,
-        template,
         code: python.clone(),
         hooks,
-        format: Format::plain(),
-        model: None,
-        tools: Tools::default(),
-        outputs: Vec::new(),
+        ..reading.prompt(metadata(offer, definition), template)
     };
-    Ok(Read { prompt, extends, notes, sections: None, directive: None })
+    Ok(Read { extends, notes, ..Read::new(prompt) })
 }
 
 /// Refuses a link that leads nowhere instead of the folder, and a folder that may not be looked into: nothing below it would
@@ -94,32 +127,6 @@ fn refuse_hidden(candidate: &Candidate) -> Result<()> {
         Some(error) => Err(files::folder_error(&candidate.source, &error)),
         None => Ok(()),
     }
-}
-
-/// The version that a candidate declares, for lists; nothing else of it is read.
-pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
-    refuse_hidden(candidate)?;
-    let version = match candidate.has_prompt_py {
-        false => None,
-        true => {
-            let source = candidate.root.read(&candidate.file(PROMPT_FILE), limit)?;
-            Reader::new(&Module::parse(&source)?).definition()?.version
-        }
-    };
-    Ok(version.unwrap_or_else(|| DEFAULT_VERSION.to_owned()))
-}
-
-/// Name, type, version and tags of a candidate without its template.
-pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
-    refuse_hidden(candidate)?;
-    let definition = match candidate.has_prompt_py {
-        false => Definition::default(),
-        true => {
-            let source = candidate.root.read(&candidate.file(PROMPT_FILE), limit)?;
-            Reader::new(&Module::parse(&source)?).definition()?
-        }
-    };
-    Ok(metadata(id, definition, candidate, defaults))
 }
 
 /// What the prompt says, or `defaults.json`, or the default: the text of a pack's prompt is shorter, because its author is
@@ -139,7 +146,8 @@ fn limits(definition: &Definition, defaults: &Defaults, is_packed: bool) -> Limi
 const DEFAULT_VERSION: &str = "1.0.0";
 const DEFAULT_TYPE: &str = "custom";
 
-fn metadata(id: &str, definition: Definition, candidate: &Candidate, defaults: &Defaults) -> Metadata {
+fn metadata(offer: &Offer<'_>, definition: Definition) -> Metadata {
+    let Offer { id, candidate, defaults, .. } = *offer;
     let default =
         |name: &str| defaults.metadata.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     let mut extra = defaults.metadata.clone();

@@ -5,25 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::root::Root;
-use crate::prompt::Dialect;
+use crate::prompt::Traits;
 
 /// The file that holds a prompt's template unless its `prompt.py` says otherwise.
 pub const TEMPLATE_FILE: &str = "template.md";
 /// The file that holds a prompt's definition in Python.
 pub const PROMPT_FILE: &str = "prompt.py";
-/// What the name of a file ends in that is a prompt by itself.
-pub const PROMPTY_END: &str = ".prompty";
-/// What the name of a file ends in that is a tree of sections.
-pub const SECTIONS_END: &str = ".sections.md";
-
-/// The id that a file offers by its name, and the notation, if it is a prompt by itself.
-pub(crate) fn whole_prompt(file: &str) -> Option<(&str, Dialect)> {
-    let ends = [(PROMPTY_END, Dialect::Prompty), (SECTIONS_END, Dialect::Sections)];
-    let (id, dialect) =
-        ends.into_iter().find_map(|(end, dialect)| Some((file.strip_suffix(end)?, dialect)))?;
-    (!id.is_empty()).then_some((id, dialect))
-}
-
 /// One place that offers an id.
 #[derive(Debug, Clone)]
 pub struct Candidate {
@@ -32,7 +19,7 @@ pub struct Candidate {
     /// Its version, where somebody wants to see it; `None` also if its `prompt.py` cannot be read.
     pub version: Option<String>,
     /// The notation that it is written in.
-    pub dialect: Dialect,
+    pub dialect: &'static Traits,
     /// The pack that it comes from.
     pub pack_id: Option<String>,
     /// Whether it has a `prompt.py`.
@@ -63,7 +50,7 @@ impl Candidate {
             "pack_id": self.pack_id,
             "has_prompt_py": self.has_prompt_py,
             "has_template": self.has_template,
-            "dialect": self.dialect.as_str(),
+            "dialect": self.dialect.name,
         });
         if let Some(nearer) = &self.shadowed_by {
             object["shadowed_by"] = json!(nearer);

@@ -9,7 +9,7 @@ use super::root::{Root, RootKind};
 use super::{Candidate, Found, Library, Reason};
 use crate::error::{Result, did_you_mean, nearest};
 use crate::items::{ItemId, ItemType, Located, Spaces};
-use crate::prompt::Dialect;
+use crate::prompt::DIRECTIVE;
 use crate::trust::Trust;
 
 impl Library {
@@ -112,7 +112,7 @@ impl Library {
         for space in self.spaces().all() {
             for located in self.spaces().walk(ItemType::Directive, space)? {
                 let known = found.entry(located.id.to_string()).or_default();
-                let nearer = known.iter().find(|known| known.dialect.traits().is_item);
+                let nearer = known.iter().find(|known| known.dialect.is_item);
                 let nearer = nearer.map(|nearest| nearest.source.clone());
                 known.push(self.offered(&located, nearer));
             }
@@ -159,7 +159,7 @@ fn of_root(root: Arc<Root>, id: &ItemId, shadowed_by: Option<String>) -> Candida
     Candidate {
         source: root.file_name(&format!("{id}.md")),
         version: None,
-        dialect: Dialect::Directive,
+        dialect: &DIRECTIVE,
         pack_id: None,
         has_prompt_py: false,
         has_template: false,

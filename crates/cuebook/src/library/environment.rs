@@ -99,9 +99,8 @@ impl Library {
         // The commands that need the library report why it cannot be listed; a grant can be what is missing.
         let Ok(survey) = self.survey() else { return Ok(Vec::new()) };
         let candidates = survey.ids().flat_map(|(_, candidates)| candidates);
-        let asks = |candidate: &&Candidate| {
-            candidate.dialect.traits().reads_environment && candidate.pack_id.is_none()
-        };
+        let asks =
+            |candidate: &&Candidate| candidate.dialect.reads_environment && candidate.pack_id.is_none();
         let mut names = Vec::new();
         for candidate in candidates.filter(asks) {
             let recorder = Arc::new(Recorder::default());

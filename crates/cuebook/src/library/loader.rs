@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::pack::Providers;
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library, Reason, Survey, UserConfig, whole_prompt};
+use super::{Candidate, Defaults, Found, Library, Reason, Survey, UserConfig};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{Item, ItemId, ItemType};
@@ -426,6 +426,10 @@ fn stays_inside(name: &str) -> bool {
 }
 
 impl LibraryLoader {
+    fn has_front_matter(&self, name: &str) -> bool {
+        self.library.claims().of_path(name).is_some_and(|(_, dialect)| dialect.has_front_matter)
+    }
+
     fn look_for(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
         if !stays_inside(name) {
             return Ok(None);
@@ -481,7 +485,7 @@ impl Loader for LibraryLoader {
     fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
         match self.look_for(name, parent)? {
             // The front matter is no text of the prompt, and may hold a key.
-            Some(file) if whole_prompt(name).is_some() => notation::prompty::body(&file).map(Some),
+            Some(file) if self.has_front_matter(name) => notation::prompty::body(&file).map(Some),
             found => Ok(found),
         }
     }

@@ -216,7 +216,7 @@ impl Library {
     /// The same of a pack that lies anywhere, such as one that is still being written.
     pub fn inspect_pack_at(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
         let (manifest, mut findings) = self.read_manifest(folder)?;
-        findings.extend(manifest.verify_contents(folder, &self.name(folder)));
+        findings.extend(manifest.verify_contents(folder, &self.name(folder), self.claims()));
         Ok((manifest, findings))
     }
 

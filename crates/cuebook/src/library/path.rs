@@ -5,12 +5,10 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::root::{Root, RootKind};
-use super::{
-    Candidate, Found, Library, PROMPT_FILE, PROMPTY_END, Reason, TEMPLATE_FILE, empty_folder, whole_prompt,
-};
+use super::{Candidate, Found, Library, PROMPT_FILE, Reason, TEMPLATE_FILE, empty_folder, file_below};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
-use crate::prompt::Dialect;
+use crate::prompt::{TEMPLATE, Traits};
 use crate::trust;
 
 impl Library {
@@ -37,8 +35,14 @@ impl Library {
             let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();
             (parent, absolute.file_name().map(|file| file.to_string_lossy().into_owned()))
         };
-        if let Some(file) = file.as_deref().filter(|file| whole_prompt(file).is_some()) {
-            return self.file_at(&folder, file);
+        if let Some(file) = file.as_deref() {
+            if let Some((id, dialect)) = self.claims.of_file(file) {
+                return self.file_at(&folder, file, id, dialect);
+            }
+            let id = folder.file_name().and_then(|id| id.to_str());
+            if let (Some(id), Some(dialect)) = (id, self.claims.in_folder(file)) {
+                return self.file_at(&folder, file, id, dialect);
+            }
         }
         // `greeting/template.md` and `greeting/prompt.py` mean the prompt `greeting`.
         let file = file.filter(|file| file != TEMPLATE_FILE && file != PROMPT_FILE);
@@ -58,7 +62,7 @@ impl Library {
             Some(file) => Candidate {
                 source: root.file_name(&format!("{entry}/{file}")),
                 version: None,
-                dialect: Dialect::Template,
+                dialect: &TEMPLATE,
                 pack_id: root.pack_id().map(str::to_owned),
                 has_prompt_py: false,
                 has_template: true,
@@ -99,8 +103,8 @@ impl Library {
 
     /// A file that is a prompt by itself, by its folder and name. In a place of the library it is that place's candidate;
     /// elsewhere its folder is a place of its own.
-    fn file_at(&self, folder: &Path, file: &str) -> Result<Found> {
-        let id = whole_prompt(file).map_or(file, |(id, _)| id).to_owned();
+    fn file_at(&self, folder: &Path, file: &str, id: &str, dialect: &'static Traits) -> Result<Found> {
+        let id = id.to_owned();
         let roots = self.roots()?;
         let is_place = |wanted: Option<&Path>| {
             roots.iter().find(|root| wanted.is_some() && root.folder() == wanted).cloned()
@@ -111,8 +115,7 @@ impl Library {
             (None, Some(root)) => (root, id.clone()),
             (None, None) => (Arc::new(self.given(folder, "")), String::new()),
         };
-        let candidate = self
-            .file_below(&root, &entry, file)
+        let candidate = file_below(&root, &entry, file, dialect)
             .ok_or_else(|| files::io_error(&root.file_name(file), &std::io::ErrorKind::NotFound.into()))?;
         Ok(Found { id, candidate, reason: Reason::Given })
     }
@@ -126,6 +129,13 @@ impl Library {
             return root.inside(&self.root);
         }
         if entry.is_empty() || is_safe(folder) { root } else { root.inside(&folder.join(entry)) }
+    }
+
+    /// Whether what was given is a path rather than an id.
+    pub(super) fn as_path(&self, wanted: &str) -> Option<PathBuf> {
+        let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == "..";
+        let is_path = is_path || wanted.ends_with(".md") || self.claims.ends(wanted);
+        is_path.then(|| PathBuf::from(wanted))
     }
 
     /// The error for a path that leads to nothing. Its first part may be an id, which needs no path.
@@ -143,13 +153,6 @@ impl Library {
             None => error,
         }
     }
-}
-
-/// Whether what was given is a path rather than an id.
-pub(super) fn as_path(wanted: &str) -> Option<PathBuf> {
-    let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == "..";
-    let is_path = is_path || [".md", PROMPTY_END].iter().any(|end| wanted.ends_with(end));
-    is_path.then(|| PathBuf::from(wanted))
 }
 
 /// Removes `.` and `..` by name; links are followed by the file system when the path is used.

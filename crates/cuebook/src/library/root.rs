@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::id::why_no_id;
-use super::{PROMPT_FILE, PROMPTY_END, TEMPLATE_FILE, builtin, whole_prompt};
+use super::{Claims, PROMPT_FILE, PROMPTY_END, TEMPLATE_FILE, builtin};
 use crate::error::{Code, Diagnostic, Result, Severity};
 use crate::files;
 use crate::items::{self, ItemType, Space, SpaceKind};
@@ -222,16 +222,16 @@ impl Root {
     }
 
     /// The ids that can be offered here, sorted: the names of folders, and of files that are prompts without their end.
-    pub(crate) fn ids(&self) -> Result<Vec<String>> {
-        Ok(self.listing()?.ids)
+    pub(crate) fn ids(&self, claims: &Claims) -> Result<Vec<String>> {
+        Ok(self.listing(claims)?.ids)
     }
 
     /// What lies directly below.
-    pub(crate) fn listing(&self) -> Result<Listing> {
+    pub(crate) fn listing(&self, claims: &Claims) -> Result<Listing> {
         let mut names = HashSet::new();
         let mut ids = self.entries(|name, is_file| {
             names.insert(name.to_owned());
-            match whole_prompt(name) {
+            match claims.of_file(name) {
                 Some((id, _)) => Some(id.to_owned()),
                 None => (!is_file).then(|| name.to_owned()),
             }
@@ -242,7 +242,7 @@ impl Root {
     }
 
     /// Prompts whose names are no ids, so that nobody can ask for them.
-    pub fn misnamed(&self) -> Vec<Diagnostic> {
+    pub fn misnamed(&self, claims: &Claims) -> Vec<Diagnostic> {
         let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
         let mut found: Vec<Diagnostic> = entries
             .into_iter()
@@ -251,7 +251,7 @@ impl Root {
             .filter_map(|entry| {
                 let (path, name) = (entry.path(), entry.file_name());
                 let lossy = name.to_string_lossy();
-                let whole = whole_prompt(&lossy);
+                let whole = claims.of_file(&lossy);
                 // Nearly every name can be asked for, as a file's and as a folder's, and then it is not looked at.
                 let is_fine = |id: &str| name.to_str().is_some() && why_no_id(id).is_none();
                 if is_fine(&lossy) && whole.is_none_or(|(id, _)| is_fine(id)) {

@@ -1,9 +1,7 @@
 //! Files of other prompts that a text includes by their paths: text alone, whatever they declare. `check` tells of it.
 
 use super::Prepared;
-use crate::dialect;
 use crate::error::{Code, Diagnostic};
-use crate::library::whole_prompt;
 use crate::template::address::Address;
 use crate::template::jinja::names::ReferenceKind;
 
@@ -34,13 +32,13 @@ impl Prepared {
 
     /// The id of the prompt that a path leads to, and what it has beside its text.
     fn left_of(&self, path: &str, is_included: impl Fn(&str) -> bool) -> Option<(String, &'static str)> {
-        let (id, _) = whole_prompt(path)?;
+        let (id, _) = self.loader.library().claims().of_file(path)?;
         let found = self.loader.choose_if_any(id).ok()??;
         if !is_included(&found.candidate.source) {
             return None;
         }
-        let read = dialect::read(&found.id, &found.candidate, &self.loader, &self.defaults).ok()?;
-        match read.prompt.dialect.traits().is_tree {
+        let read = self.dialects.read(&found.id, &found.candidate, &self.loader, &self.defaults).ok()?;
+        match read.prompt.dialect.is_tree {
             true => Some((found.id, "the inputs and the conditions of sections")),
             _ if read.prompt.variables.is_empty() => None,
             _ => Some((found.id, "the inputs and their defaults")),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Body, Prepared};
+use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
@@ -191,20 +191,12 @@ impl Prepared {
     }
 
     fn render_in_time(&self, scope: &Arc<Scope>) -> Result<Rendered> {
-        let limit = self.prompt.limits.max_output_size;
         let scope = if self.is_rich {
             &scope.with_rich(RichInputs::new(&self.prompt, scope, &*self.nonces)?)
         } else {
             scope
         };
-        let template = match &self.body {
-            Body::Template(_) if scope.context().fit.is_some() => return Err(self.cannot_fit()),
-            Body::Template(template) => template,
-            Body::Sections(sections) => return self.render_sections(sections, scope),
-            Body::Directive(directive) => return self.render_directive(directive, scope),
-        };
-        let output = template.render(scope, limit)?;
-        let rendered = Rendered::new(output, scope.clone(), self.prompt.clone());
+        let rendered = self.body.render(&self.rendering(scope))?;
         if self.is_strict {
             rendered.refuse_forgeries()?;
         }

@@ -9,13 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use indexmap::IndexMap;
 
-use super::guest::{Guest, Made, Texts, directive_guest, knowledge_guest, prompt_body};
-use super::{Mode, Shelf, inherit};
-use crate::dialect;
+use super::guest::{Guest, KnowledgeBody, Made};
+use super::{Mode, inherit};
+use crate::dialect::directive::{self, DirectiveBody, File};
+use crate::dialect::{Compiling, Dialects, Texts};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, nearest};
 use crate::hooks::Hooks;
 use crate::items::{Item, ItemId, ItemType};
 use crate::library::{Defaults, LibraryLoader};
+use crate::overrides::ProjectStore;
 use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::source::{Place, Source};
 use crate::template::address::{Address, Kind};
@@ -28,8 +30,9 @@ use crate::variables::Scope;
 pub(super) struct House {
     pub(super) files: Arc<LibraryLoader>,
     pub(super) engines: Arc<Engines>,
+    pub(super) dialects: Arc<Dialects>,
     pub(super) hooks: Arc<Hooks>,
-    pub(super) overrides: Arc<Shelf>,
+    pub(super) overrides: Arc<ProjectStore>,
     pub(super) defaults: Arc<Defaults>,
     pub(super) settings: Settings,
     pub(super) mode: Mode,
@@ -265,20 +268,27 @@ impl Hosting {
         let guest = |id: String, made: Made| Guest::new(id, made, house, &below, at);
         let made = match wanted.what {
             What::Prompt(found) => {
-                let mut read = dialect::read(&found.id, &found.candidate, &house.files, &house.defaults)?;
+                let (files, defaults, dialects) = (&house.files, &house.defaults, &house.dialects);
+                let mut read = dialects.read(&found.id, &found.candidate, files, defaults)?;
                 let extends = read.extends.take();
-                inherit(&mut read.prompt, extends, &found.candidate.root, &house.files, &house.defaults)?;
+                inherit(&mut read.prompt, extends, &found.candidate.root, files, defaults, dialects)?;
                 self.refuse_code(&read.prompt, at)?;
-                match read.directive.take() {
-                    Some(file) => {
-                        let made = directive_guest(file.directive, file.item, &found.id);
-                        guest(found.id, made)
-                    }
-                    None => match prompt_body(read, address, &below, &settings, &house.engines)? {
-                        Some(made) => guest(found.id, made),
+                let compiling = Compiling {
+                    prompt: &read.prompt,
+                    loader: below.clone(),
+                    settings: &settings,
+                    engines: &house.engines,
+                    is_included: true,
+                };
+                let dialect = dialects.get(read.prompt.dialect)?;
+                let body = match address.section {
+                    None => dialect.compile(read.parsed, &compiling)?,
+                    Some(section) => match dialect.compile_section(read.parsed, section, &compiling)? {
+                        Some(body) => body,
                         None => return Ok(None),
                     },
-                }
+                };
+                guest(found.id, Made::new(read.prompt, body))
             }
             What::Directive(item) => {
                 let id = item.located.id.to_string();
@@ -287,13 +297,14 @@ impl Hosting {
                     files.item(kind, id)?.ok_or_else(|| files.library().spaces().not_found(kind, id))
                 };
                 let depth = house.settings.include_depth;
-                let directive = dialect::directive::read(&item.source()?)?.include(&id, depth, load)?;
-                let made = directive_guest(directive, Some(*item), &id);
-                guest(id, made)
+                let directive = directive::read(&item.source()?)?.include(&id, depth, load)?;
+                let prompt = directive.prompt(&id, directive.source.name(), &Defaults::default());
+                let body = DirectiveBody::new(File { directive, item: Some(*item) }, true);
+                guest(id, Made::new(prompt, Box::new(body)))
             }
             What::Knowledge(item) => {
-                let (id, made) = knowledge_guest(*item)?;
-                guest(id, made)
+                let id = item.located.id.to_string();
+                guest(id, Made::text(Box::new(KnowledgeBody::new(*item)?)))
             }
         };
         self.tallest.fetch_max(below.tallest.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -336,12 +347,14 @@ impl Hosting {
                 if let Some(section) = address.section
                     && let Ok(Some(found)) = self.house.files.choose_if_any(address.id)
                 {
-                    let read =
-                        dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
-                    let paths = match read.map(|read| read.sections) {
-                        Ok(Some(file)) => file.paths(),
+                    let House { files, defaults, dialects, .. } = &*self.house;
+                    let read = dialects.read(&found.id, &found.candidate, files, defaults);
+                    let paths =
+                        read.and_then(|read| Ok(dialects.get(read.prompt.dialect)?.sections(&read.parsed)));
+                    let paths = match paths {
                         // One text without sections can only be included whole.
-                        Ok(None) => return vec![format!("prompt:{}", address.id)],
+                        Ok(paths) if paths.is_empty() => return vec![format!("prompt:{}", address.id)],
+                        Ok(paths) => paths,
                         Err(_) => Vec::new(),
                     };
                     let near = nearest(&section.replace('/', "."), paths.iter().map(String::as_str));
@@ -358,7 +371,7 @@ impl Hosting {
 }
 
 fn file_hint(prompt: &Prompt) -> String {
-    match prompt.dialect.traits().is_folder {
+    match prompt.dialect.is_folder {
         true => format!("{{% include \"{}/template.md\" %}}", prompt.id),
         false => format!("{{% include \"{}.prompty\" %}}", prompt.id),
     }

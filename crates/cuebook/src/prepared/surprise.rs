@@ -1,10 +1,10 @@
 //! What would surprise a reader of the result, and is no error. `check` and every render report it.
 
-use super::{Body, Prepared};
+use super::Prepared;
 use crate::chat::models::{ModelInfo, enrich};
 use crate::chat::{Marker, NO_ROLE, Role, Roles};
 use crate::error::{Code, Diagnostic, nearest};
-use crate::prompt::Dialect;
+use crate::prompt::PROMPTY;
 use crate::render::DEFAULT_PROVIDER;
 use crate::template::unit::Unit;
 use crate::variables::{Context, DEFAULT_LANGUAGE};
@@ -41,7 +41,7 @@ impl Prepared {
         self.surprises.get_or_init(|| {
             let mut found: Vec<Diagnostic> = self.empty_template().into_iter().collect();
             found.extend(self.opened_inputs());
-            if self.prompt.dialect.traits().has_roles {
+            if self.prompt.dialect.has_roles {
                 let roles = Roles::of(&self.prompt.format.parser_options);
                 let outline = self.outline();
                 found.extend(outline.units().iter().flat_map(|unit| self.changed_inputs(unit)));
@@ -117,7 +117,8 @@ impl Prepared {
 
     fn empty_template(&self) -> Option<Diagnostic> {
         let template = &self.prompt.template;
-        if !matches!(self.body, Body::Template(_)) || !template.text().trim().is_empty() {
+        let is_text = self.body.sections().is_none() && self.body.directive().is_none();
+        if !is_text || !template.text().trim().is_empty() {
             return None;
         }
         let diagnostic = Diagnostic::new(Code::EmptyTemplate, "the template is empty");
@@ -136,7 +137,7 @@ impl Prepared {
         }
         let own = self.prompt.template.name();
         let mut plain = self.loader.plain();
-        if self.prompt.dialect == Dialect::Prompty {
+        if *self.prompt.dialect == PROMPTY {
             plain.push((own.to_owned(), Vec::new()));
         }
         let is_mixed = !plain.iter().any(|(file, _)| file == own);

@@ -13,7 +13,7 @@ impl Prepared {
     /// The namespaces that conditions of the templates ask about and nothing can fill but a caller, each with its first place.
     pub(super) fn find_unprovided(&self) -> BTreeMap<String, Place> {
         let mut found = BTreeMap::new();
-        if !self.prompt.dialect.traits().is_folder {
+        if !self.prompt.dialect.is_folder {
             return found;
         }
         let program = self.outline();

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::{Origin, Rendered};
-use crate::prompt::Dialect;
 
 /// Who wrote a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -37,7 +36,7 @@ impl Segment {
             let text = &rendered.text()[range];
             let (kind, source) = match span.origin {
                 Origin::Literal { .. } | Origin::Frame { .. } => (SegmentKind::Literal, None),
-                Origin::Value { .. } if dialect == Dialect::Prompty => {
+                Origin::Value { .. } if dialect.names_accessed => {
                     (SegmentKind::Interp, emission.and_then(|emission| emission.accessor.clone()))
                 }
                 Origin::Value { shown, .. } => {

@@ -6,18 +6,19 @@ use std::ops::Range;
 use serde_json::{Map, Value as Json};
 
 use super::Rendered;
+pub use crate::chat::MARKS;
 use crate::chat::wire::{self, Api, Payload, Request, Wire};
 use crate::chat::{self, Message, Part, Role, Run, Ways};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
 use crate::template::sink::Writer;
-use crate::template::unit::Emission;
+use crate::template::unit::{Emission, MESSAGES};
 use crate::trace::{self, span};
 
 /// The provider of a prompt that names none, as in Prompty.
 pub const DEFAULT_PROVIDER: &str = "openai";
 
-/// The one parser that there is.
+/// The parser of text whose lines begin messages.
 pub const PARSER: &str = "prompty";
 
 impl Rendered {
@@ -61,7 +62,7 @@ impl Rendered {
                 self.refuse_changed_roles()?;
                 Ok(self.parts().into_iter().map(|(role, range)| self.part(role, range)).collect())
             }
-            Some(PARSER) => {
+            Some(key) if key == PARSER || (key == MARKS && !self.prompt().dialect.has_roles) => {
                 self.refuse_changed_roles()?;
                 chat::parse(self.text(), &self.runs(), &Ways::of(format))
             }
@@ -82,7 +83,7 @@ impl Rendered {
     /// user says it; what the system says before it ends with a frame of the engine.
     fn parts(&self) -> Vec<(Role, Range<usize>)> {
         let all = 0..self.text().len();
-        if !self.prompt().dialect.traits().is_item {
+        if !self.prompt().dialect.is_request {
             return vec![(Role::System, all)];
         }
         match self.framed(directive::SYSTEM) {
@@ -215,7 +216,13 @@ impl Rendered {
             }
             _ => false,
         };
-        Run { range, literal, hook, role, rich }
+        let begins = match writer {
+            Writer::Frame { frame } => self.units().frame(frame).and_then(|frame| {
+                MESSAGES.iter().find(|(name, _)| *name == frame.name).map(|(_, role)| Role::named(role))
+            }),
+            _ => None,
+        };
+        Run { range, literal, hook, role, begins, rich }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::engine::{Outline, Output};
 use super::jinja::names::{Names, Read};
 use super::sink::{Full, Sink};
-use super::unit::{Emission, Unit};
+use super::unit::{Emission, Frame, MESSAGES, Unit, Units};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::{OffsetMap, Source};
 
@@ -74,6 +74,20 @@ impl Page {
         written.map_err(|full| self.full(full))
     }
 
+    /// Begins a message of a role: `system`, `developer`, `user`, `assistant` or `tool`. The text shows `mark` there, and no message
+    /// does. Only a prompt whose format has the parser [`MARKS`](crate::render::MARKS) has such messages.
+    pub fn message(&mut self, role: &str, mark: &str) -> Result<()> {
+        let found = MESSAGES.iter().position(|(_, known)| *known == role).filter(|_| !mark.is_empty());
+        let Some(frame) = found else {
+            let message =
+                format!("internal error: a dialect began a message of the role {role:?} with {mark:?}");
+            let diagnostic = Diagnostic::new(Code::RenderFailed, message).file(self.source.name());
+            return Err(Error::new(ErrorKind::PromptRender, diagnostic));
+        };
+        let written = self.sink.frame(frame as u32, mark.as_bytes());
+        written.map_err(|full| self.full(full))
+    }
+
     fn full(&self, full: Full) -> Error {
         let message = format!("{full} ({} characters)", self.limit);
         let diagnostic = Diagnostic::new(Code::OutputTooLarge, message).file(self.source.name());
@@ -85,7 +99,9 @@ impl Page {
         let (text, pieces) = self.sink.finish();
         let (marks, emissions) = self.emissions.into_iter().unzip();
         let unit = Unit::new(self.source, OffsetMap::default(), marks, emissions);
-        Output { text, pieces, units: Arc::new(vec![unit]).into() }
+        let frames = MESSAGES.map(|(name, _)| Frame { name, section: None });
+        let units = Units::new(Arc::new(vec![unit]), Vec::new(), Arc::new(frames));
+        Output { text, pieces, units }
     }
 }
 

@@ -31,6 +31,15 @@ pub struct Frame {
     pub section: Option<Arc<str>>,
 }
 
+/// The frames that begin messages, each with the role.
+pub(crate) const MESSAGES: [(&str, &str); 5] = [
+    ("system message", "system"),
+    ("developer message", "developer"),
+    ("user message", "user"),
+    ("assistant message", "assistant"),
+    ("tool message", "tool"),
+];
+
 /// The number of the frame of fences, in every render.
 pub(crate) const FENCE: u32 = u32::MAX;
 

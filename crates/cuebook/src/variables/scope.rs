@@ -61,7 +61,7 @@ impl Declared {
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
         let declares_system = prompt.variable(SYSTEM).is_some();
         let shadowed = FUNCTIONS.into_iter().filter(|name| prompt.variable(name).is_some()).collect();
-        let has_session = prompt.dialect.traits().is_tree;
+        let has_session = prompt.dialect.is_tree;
         let contested = Vec::new();
         Declared {
             defaults,

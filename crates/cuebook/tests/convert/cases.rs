@@ -1,7 +1,7 @@
 //! The cases beside a prompt come along with it.
 
-use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
@@ -20,7 +20,7 @@ fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
     about.map(|entry| (entry.fate, entry.finding.message.as_str())).collect()
 }
 
-fn convert(project: &Project, to: Dialect) -> Conversion {
+fn convert(project: &Project, to: BuiltIn) -> Conversion {
     project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
 

@@ -1,12 +1,12 @@
 //! What was told to be lost keeps nothing else from being compared.
 
-use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::convert::{Conversion, Target};
 
 use crate::support::Project;
 
-fn converted(files: &[(&str, &str)], to: Dialect) -> Conversion {
+fn converted(files: &[(&str, &str)], to: BuiltIn) -> Conversion {
     let project = files.iter().fold(Project::new(), |project, (path, text)| project.file(path, text));
     project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Conditions of sections, where they can be written around them.
 
-use cuebook::prompt::Dialect::{self, Directive, Prompty, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Template};
 use cuebook_lab::convert::{Conversion, Target};
 use serde_json::json;
 
@@ -91,7 +91,7 @@ fn conditions_and_folds_at_once_are_compared_without_the_folds_alone() {
 
 #[test]
 fn what_only_sections_know_keeps_a_condition_from_being_written() {
-    let lost = |text: &str, to: Dialect| {
+    let lost = |text: &str, to: BuiltIn| {
         let source = Project::new().file("prompts/p.sections.md", text);
         let conversion = source.book().convert("p", &Target::new(to)).unwrap();
         told(&conversion).iter().any(|message| message.contains("is left out: it is always shown"))

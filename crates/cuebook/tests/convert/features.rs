@@ -1,8 +1,8 @@
 //! What a target cannot say is told: each thing by itself, and any of them together.
 
 use cuebook::Code;
-use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::convert::{Fate, Target};
 use proptest::prelude::*;
 
@@ -25,17 +25,17 @@ struct Feature {
     about: &'static str,
     /// A part of what is said about it.
     told: &'static str,
-    lacking: &'static [Dialect],
+    lacking: &'static [BuiltIn],
 }
 
 const F: Feature =
     Feature { head: "", inputs: "", text: "", settings: "", beside: "", about: "", told: "", lacking: &[] };
-const REST_OF_TEMPLATE: &[Dialect] = &[Prompty, Sections, Directive];
-const REST_OF_PROMPTY: &[Dialect] = &[Template, Sections, Directive];
-const REST_OF_SECTIONS: &[Dialect] = &[Template, Prompty, Directive];
-const REST_OF_DIRECTIVE: &[Dialect] = &[Template, Prompty, Sections];
+const REST_OF_TEMPLATE: &[BuiltIn] = &[Prompty, Sections, Directive];
+const REST_OF_PROMPTY: &[BuiltIn] = &[Template, Sections, Directive];
+const REST_OF_SECTIONS: &[BuiltIn] = &[Template, Prompty, Directive];
+const REST_OF_DIRECTIVE: &[BuiltIn] = &[Template, Prompty, Sections];
 
-fn features(from: Dialect) -> Vec<Feature> {
+fn features(from: BuiltIn) -> Vec<Feature> {
     match from {
         Template => vec![
             Feature {
@@ -320,7 +320,7 @@ fn features(from: Dialect) -> Vec<Feature> {
 }
 
 /// A prompt with some features, and nothing else that anybody lacks.
-fn project(from: Dialect, features: &[Feature]) -> Project {
+fn project(from: BuiltIn, features: &[Feature]) -> Project {
     let all = |part: fn(&Feature) -> &'static str| features.iter().map(part).collect::<String>();
     let (head, inputs, text) = (all(|it| it.head), all(|it| it.inputs), all(|it| it.text));
     let project = Project::new();
@@ -355,7 +355,7 @@ fn project(from: Dialect, features: &[Feature]) -> Project {
     project
 }
 
-fn losses(from: Dialect, features: &[Feature], to: Dialect) -> Vec<(&'static str, String)> {
+fn losses(from: BuiltIn, features: &[Feature], to: BuiltIn) -> Vec<(&'static str, String)> {
     let conversion = project(from, features).book().convert("p", &Target::new(to));
     let conversion =
         conversion.unwrap_or_else(|error| panic!("{from:?} to {to:?} with {features:?}: {error}"));

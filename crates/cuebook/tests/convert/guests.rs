@@ -1,13 +1,13 @@
 //! What a prompt includes, and what it says of itself beside its text, on the way into another notation.
 
 use cuebook::Code;
-use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
 use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
 
-fn convert(project: &Project, to: Dialect) -> Conversion {
+fn convert(project: &Project, to: BuiltIn) -> Conversion {
     project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
 

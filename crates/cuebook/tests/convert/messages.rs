@@ -1,8 +1,8 @@
 //! Messages are seen where a render makes them, whoever wrote the lines that begin them.
 
 use cuebook::Code;
-use cuebook::prompt::Dialect::{self, Prompty, Sections, Template};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{self, Prompty, Sections, Template};
 use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
@@ -13,7 +13,7 @@ fn project(path: &str, text: &str) -> Project {
     Project::new().file("prompts/two.prompty", TWO).file(path, text)
 }
 
-fn convert(project: &Project, to: Dialect) -> Conversion {
+fn convert(project: &Project, to: BuiltIn) -> Conversion {
     project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
 

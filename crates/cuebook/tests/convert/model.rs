@@ -1,15 +1,15 @@
 //! Prompts that every notation can say, and a writer for each notation that shares nothing with the converter.
 
 use cuebook::chat::Role;
-use cuebook::prompt::Dialect;
 use cuebook::{Book, Context, Variables};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn;
 use cuebook_lab::convert::{Conversion, Target};
 use serde_json::{Map, Value as Json, json};
 
 use crate::support::Project;
 
-pub const ALL: [Dialect; 4] = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
+pub const ALL: [BuiltIn; 4] = [BuiltIn::Template, BuiltIn::Prompty, BuiltIn::Sections, BuiltIn::Directive];
 
 /// The names of inputs; the last one is a whole number, the one before it has a default.
 pub const NAMES: [&str; 4] = ["who", "_what_2", "tone", "count"];
@@ -162,16 +162,16 @@ impl Model {
     }
 
     /// The files of a project with this prompt, and the path that it goes by.
-    pub fn files(&self, dialect: Dialect) -> Vec<(String, String)> {
+    pub fn files(&self, dialect: BuiltIn) -> Vec<(String, String)> {
         match dialect {
-            Dialect::Template => self.template(),
-            Dialect::Prompty => self.prompty(),
-            Dialect::Sections => self.sections(),
-            Dialect::Directive => self.directive(),
+            BuiltIn::Template => self.template(),
+            BuiltIn::Prompty => self.prompty(),
+            BuiltIn::Sections => self.sections(),
+            BuiltIn::Directive => self.directive(),
         }
     }
 
-    pub fn project(&self, dialect: Dialect) -> Project {
+    pub fn project(&self, dialect: BuiltIn) -> Project {
         let project = Project::new();
         self.files(dialect).iter().for_each(|(path, text)| project.write(path, text));
         project
@@ -179,12 +179,12 @@ impl Model {
 }
 
 /// Converts the prompt `p` of a project into a project of its own.
-pub fn convert(project: &Project, to: Dialect) -> Result<(Conversion, Project), cuebook::Error> {
+pub fn convert(project: &Project, to: BuiltIn) -> Result<(Conversion, Project), cuebook::Error> {
     let conversion = project.book().convert("p", &Target::new(to))?;
     let result = Project::new();
     let folder = match to {
-        Dialect::Template => "prompts/p/",
-        Dialect::Directive => ".ai/directives/",
+        BuiltIn::Template => "prompts/p/",
+        BuiltIn::Directive => ".ai/directives/",
         _ => "prompts/",
     };
     for file in &conversion.files {
@@ -194,7 +194,7 @@ pub fn convert(project: &Project, to: Dialect) -> Result<(Conversion, Project), 
 }
 
 /// What the prompt `p` of a project says, and who says it. Of a directive it is what stands between the engine's own words.
-pub fn said(project: &Project, dialect: Dialect, values: &Map<String, Json>) -> (Role, String) {
+pub fn said(project: &Project, dialect: BuiltIn, values: &Map<String, Json>) -> (Role, String) {
     let book: Book = project.book();
     let rendered = book
         .render("p", &Variables::from_json(values), &Context::default())
@@ -203,7 +203,7 @@ pub fn said(project: &Project, dialect: Dialect, values: &Map<String, Json>) -> 
     let [message] = messages.as_slice() else { panic!("{messages:?}") };
     let text: String = message.texts().collect();
     match dialect {
-        Dialect::Directive => {
+        BuiltIn::Directive => {
             let text = text.strip_suffix("\n\n</directive>").unwrap();
             let start = text.find("</description>\n\n").map(|at| at + "</description>\n\n".len());
             let start = start.unwrap_or_else(|| text.find("\">\n\n").unwrap() + 4);

@@ -1,8 +1,8 @@
 //! Mustache sections as Jinja2, where inputs say what they are.
 
-use cuebook::prompt::Dialect::{Directive, Sections, Template};
 use cuebook::{Code, Error};
 use cuebook_lab::BookExt;
+use cuebook_lab::convert::BuiltIn::{Directive, Sections, Template};
 use cuebook_lab::convert::{Conversion, Target};
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};

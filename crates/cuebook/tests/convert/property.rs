@@ -1,7 +1,7 @@
 //! There and back, with hostile words and hostile values.
 
 use cuebook::chat::Role;
-use cuebook::prompt::Dialect;
+use cuebook_lab::convert::BuiltIn;
 use cuebook_lab::convert::Fate;
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -118,15 +118,15 @@ fn values() -> impl Strategy<Value = Map<String, Json>> {
     )
 }
 
-fn role(dialect: Dialect) -> Role {
-    if dialect == Dialect::Directive { Role::User } else { Role::System }
+fn role(dialect: BuiltIn) -> Role {
+    if dialect == BuiltIn::Directive { Role::User } else { Role::System }
 }
 
 /// Converts there and back, and compares at each step.
 fn there_and_back(
     model: &Model,
-    from: Dialect,
-    to: Dialect,
+    from: BuiltIn,
+    to: BuiltIn,
     values: &Map<String, Json>,
 ) -> Result<(), TestCaseError> {
     let expected = model.expected(values);
@@ -139,7 +139,7 @@ fn there_and_back(
     prop_assert!(losses.is_empty(), "{from:?} to {to:?}: {losses:?}\n{}", files());
     prop_assert_eq!(there.compared, 4, "the result is compared before it is given out");
     // Only a .prompty file can keep that the user says what a directive says.
-    let who = if to == Dialect::Prompty { role(from) } else { role(to) };
+    let who = if to == BuiltIn::Prompty { role(from) } else { role(to) };
     prop_assert_eq!(
         said(&result, to, values),
         (who, expected.clone()),
@@ -188,21 +188,21 @@ proptest! {
 
     #[test]
     fn a_text_without_headings_says_the_same_wherever_none_is_needed(model in flat(), values in values()) {
-        let others = [Dialect::Template, Dialect::Prompty, Dialect::Directive];
+        let others = [BuiltIn::Template, BuiltIn::Prompty, BuiltIn::Directive];
         for from in others {
             for to in others.into_iter().filter(|to| *to != from) {
                 there_and_back(&model, from, to, &values)?;
             }
             let source = model.project(from);
-            let (there, result) = convert(&source, Dialect::Sections).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let (there, result) = convert(&source, BuiltIn::Sections).map_err(|error| TestCaseError::fail(error.to_string()))?;
             let losses: Vec<(Fate, &str)> =
                 there.report.losses().map(|entry| (entry.fate, entry.finding.message.as_str())).collect();
             // The one thing that sections cannot do is to say nothing before the text, and that is told.
-            let title = match from { Dialect::Directive => "p", _ => "Probe" };
+            let title = match from { BuiltIn::Directive => "p", _ => "Probe" };
             let told = format!("the heading `# {title}` is added: every section needs one");
             prop_assert_eq!(losses, [(Fate::Changed, told.as_str())]);
             let expected = format!("# {title}\n\n{}", model.expected(&values));
-            prop_assert_eq!(said(&result, Dialect::Sections, &values).1, expected);
+            prop_assert_eq!(said(&result, BuiltIn::Sections, &values).1, expected);
         }
     }
 }

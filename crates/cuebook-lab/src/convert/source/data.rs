@@ -3,10 +3,11 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::Drafting;
+use crate::convert::BuiltIn;
 use crate::convert::draft::with_items;
 use crate::convert::shape;
 use crate::node::Node;
-use crate::prompt::{Dialect, Prompt, Type};
+use crate::prompt::{Prompt, Type};
 use crate::source::Place;
 
 impl Drafting<'_> {
@@ -16,9 +17,9 @@ impl Drafting<'_> {
         let mut extra = prompt.metadata.extra.clone();
         extra.retain(|key, value| {
             // What everybody inherits is not said again, but for what a directive must say itself to be signed.
-            let must_say = self.target == Dialect::Directive && (key == "author" || key == "authors");
+            let must_say = self.target == BuiltIn::Directive && (key == "author" || key == "authors");
             (must_say || self.defaults.metadata.get(key) != Some(value))
-                && !(prompt.dialect == Dialect::Directive && own.contains(&key.as_str()))
+                && !(self.from == BuiltIn::Directive && own.contains(&key.as_str()))
         });
         extra
     }
@@ -32,7 +33,7 @@ impl Drafting<'_> {
         let place = front.and_then(|front| front.entry("model")).map(|(key, _)| key.place.clone());
         let place = place.or_else(|| super::own::element(self.prepared, "model"));
         let Json::Object(mut object) = model.to_json() else { return None };
-        if prompt.dialect == Dialect::Directive {
+        if self.from == BuiltIn::Directive {
             let own: Vec<String> =
                 object.keys().filter(|key| *key != "id" && *key != "provider").cloned().collect();
             for key in own {

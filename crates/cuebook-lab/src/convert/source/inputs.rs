@@ -6,28 +6,29 @@ use serde_json::{Map, Value as Json};
 
 use super::Drafting;
 use crate::by_name::ByName;
+use crate::convert::BuiltIn;
 use crate::convert::draft::{Draft, Input, Piece, anything};
 use crate::convert::spared::Spared;
 use crate::node::{Data, Node};
-use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
+use crate::prompt::{Need, Prompt, Type, Variable};
 use crate::template::bits::Absent;
 
 impl Drafting<'_> {
     pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> ByName<Input> {
         let (variables, front) = (prompt.variables.iter(), front.map(declared).unwrap_or_default());
-        variables.filter_map(|variable| self.input(variable, &front, prompt.dialect)).collect()
+        variables.filter_map(|variable| self.input(variable, &front, self.from)).collect()
     }
 
     pub(super) fn input(
         &mut self,
         variable: &Variable,
         front: &HashMap<&str, &Node>,
-        from: Dialect,
+        from: BuiltIn,
     ) -> Option<Input> {
         let target = self.target;
         let place = variable.place.clone();
         let name = &variable.name;
-        let has_front = matches!(target, Dialect::Prompty | Dialect::Sections);
+        let has_front = matches!(target, BuiltIn::Prompty | BuiltIn::Sections);
         if let Some(rich) = variable.rich {
             let message = format!(
                 "the input `{name}` has the kind `{}`, which only .prompty files have",
@@ -47,7 +48,7 @@ impl Drafting<'_> {
                     "name" | "description" | "required" | "default" | "enumValues" | "strict" => {}
                     "kind" | "type" => kind_name = node.text().map(str::to_owned),
                     "items" if node.to_json() == anything() => {}
-                    "fence" if from == Dialect::Sections && target != Dialect::Sections => {
+                    "fence" if from == BuiltIn::Sections && target != BuiltIn::Sections => {
                         let message = format!("the values of `{name}` are no longer fenced");
                         let hint = format!("fence them in the template: {{{{ {name}|fence }}}}");
                         self.report.lost("inputs", message).at(Some(key.place.clone())).hint(hint);
@@ -87,7 +88,7 @@ impl Drafting<'_> {
                 .spares(Spared::Absence(name.clone()));
             input.default = None;
         }
-        if input.strict && target != Dialect::Prompty {
+        if input.strict && target != BuiltIn::Prompty {
             let message =
                 format!("the strict check of `{name}` is left out: only .prompty files refuse role markers");
             self.report
@@ -119,7 +120,7 @@ impl Drafting<'_> {
                 input.need = Need::Required;
             }
         }
-        let declared_in_xml = from == Dialect::Directive
+        let declared_in_xml = from == BuiltIn::Directive
             || variable.inherited_from.as_ref().is_some_and(|parent| {
                 self.prepared.guests().iter().any(|guest| guest.is_directive() && guest.id == *parent)
             });
@@ -143,7 +144,7 @@ impl Drafting<'_> {
                 }
             }
         }
-        if target == Dialect::Template
+        if target == BuiltIn::Template
             && input.default.as_ref().is_some_and(|value| !input.kind.admits(value))
         {
             let message = format!(

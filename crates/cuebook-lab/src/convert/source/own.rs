@@ -7,11 +7,12 @@ use serde_json::Value as Json;
 
 use super::Drafting;
 use crate::chat::ROLES;
+use crate::convert::BuiltIn;
 use crate::convert::spared::Spared;
 use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Limits, Permissions, Prompt};
+use crate::prompt::{Limits, Permissions, Prompt};
 use crate::sections::{Body, Section, Selector};
 use crate::source::{Place, Source};
 
@@ -69,7 +70,7 @@ impl Drafting<'_> {
                 self.report.lost("comments", message).at(Some(code.place(0..3))).hint(hint);
             }
         }
-        if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
+        if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == BuiltIn::Directive {
             let message = "variable providers do not set variables of directives";
             self.report.lost("providers", message).hint("pass the values as inputs").spares(Spared::Code);
         }
@@ -83,12 +84,12 @@ impl Drafting<'_> {
         else {
             return;
         };
-        let base = match prompt.dialect {
-            Dialect::Template => "template",
-            Dialect::Sections => file.split('.').next().unwrap_or_default(),
-            Dialect::Prompty | Dialect::Directive => return,
+        let base = match self.from {
+            BuiltIn::Template => "template",
+            BuiltIn::Sections => file.split('.').next().unwrap_or_default(),
+            BuiltIn::Prompty | BuiltIn::Directive => return,
         };
-        let end = if prompt.dialect == Dialect::Sections { ".sections" } else { "" };
+        let end = if self.from == BuiltIn::Sections { ".sections" } else { "" };
         let is_tag = |tag: &str| tag.len() < 12 && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let is_variant = |name: &str| {
             let tag = name.strip_prefix(base).and_then(|rest| rest.strip_prefix(end)?.strip_suffix(".md"));
@@ -213,7 +214,7 @@ impl Drafting<'_> {
             let is_asked = matches!(section.enabled, Selector::Asked(_));
             for tool in section.tools.iter().filter(|_| is_asked && keeps_conditions) {
                 let message = format!("the tool `{}` is always available, also without `{named}`", tool.name);
-                if self.target == Dialect::Prompty {
+                if self.target == BuiltIn::Prompty {
                     self.report.changed("tools", message).at(place.clone());
                 }
             }
@@ -242,9 +243,9 @@ impl Drafting<'_> {
     pub(super) fn keeps_conditions(&self) -> bool {
         let settings = self.config.template_settings(false);
         let is_safe = match self.target {
-            Dialect::Template => !settings.trim_blocks && !settings.lstrip_blocks,
-            Dialect::Prompty => true,
-            Dialect::Sections | Dialect::Directive => false,
+            BuiltIn::Template => !settings.trim_blocks && !settings.lstrip_blocks,
+            BuiltIn::Prompty => true,
+            BuiltIn::Sections | BuiltIn::Directive => false,
         };
         let Some(tree) = self.prepared.tree().filter(|_| is_safe) else { return false };
         let is_on = |section: &Section| !matches!(section.enabled, Selector::Always(false));

@@ -9,7 +9,6 @@ use super::samples::Sample;
 use crate::chat::{Marker, Role, Roles};
 use crate::error::Result;
 use crate::prepared::Prepared;
-use crate::prompt::Dialect;
 use crate::render::Rendered;
 use crate::template::python::is_space;
 use crate::template::sink::{Piece, Writer};
@@ -81,7 +80,7 @@ impl Way<'_> {
         }
         let rendered = self.render(prepared, sample)?;
         let mut start = 0;
-        if prepared.prompt().dialect == Dialect::Prompty {
+        if prepared.prompt().dialect.has_roles {
             match rendered.messages()?.as_slice() {
                 // A draft is one message, so that a result of several is never the same.
                 several if self.is_result && several.len() != 1 => {

@@ -11,23 +11,23 @@ use crate::items::ItemType;
 use crate::json::Step::{Index, Key};
 use crate::json::{MOST_FINDINGS, quoted};
 use crate::library::normalize_id;
-use crate::library::{PROMPTY_END, SECTIONS_END, portable, whole_prompt};
+use crate::library::{Claims, PROMPTY_END, portable};
 
 impl Manifest {
     /// Compares the manifest with the pack's folder, which people know by `name`: what is listed must be there, inside
     /// the pack, and prompts that are there should be listed.
-    pub fn verify_contents(&self, pack_dir: &Path, name: &str) -> Vec<Diagnostic> {
+    pub fn verify_contents(&self, pack_dir: &Path, name: &str, claims: &Claims) -> Vec<Diagnostic> {
         let root = match fs::canonicalize(pack_dir) {
             Ok(root) => root,
             Err(error) => return crate::files::io_error(name, &error).into_diagnostics(),
         };
         let mut found = Vec::new();
-        let offered = prompt_folders(&root);
+        let offered = prompt_folders(&root, claims);
         for (index, id) in self.prompts.iter().enumerate() {
             if found.len() == MOST_FINDINGS {
                 break;
             }
-            if let Some(label) = prompt_problem(&root, id) {
+            if let Some(label) = prompt_problem(&root, id, claims) {
                 let near = nearest(id, offered.iter().map(String::as_str).filter(|other| other != id));
                 let hint = did_you_mean(&near).unwrap_or_else(|| {
                     format!("add prompts/{id}/template.md, or remove the id from the list")
@@ -128,7 +128,7 @@ fn plain_file(root: &Path, path: &str) -> Result<(), Missing> {
 const PROMPT_FILES: [&str; 2] = ["template.md", "prompt.py"];
 
 /// What is wrong with the folder of a listed prompt, if anything.
-fn prompt_problem(root: &Path, id: &str) -> Option<String> {
+fn prompt_problem(root: &Path, id: &str, claims: &Claims) -> Option<String> {
     let mut holds_one = false;
     for file in PROMPT_FILES {
         let path = format!("prompts/{id}/{file}");
@@ -138,9 +138,8 @@ fn prompt_problem(root: &Path, id: &str) -> Option<String> {
             Err(missing) => return Some(missing.label(&path)),
         }
     }
-    let ends = [PROMPTY_END, SECTIONS_END];
-    let whole = ends.map(|end| [format!("prompts/{id}{end}"), format!("prompts/{id}/{id}{end}")]);
-    for path in whole.into_iter().flatten() {
+    for (in_folder, file, _) in claims.files_of(id) {
+        let path = if in_folder { format!("prompts/{id}/{file}") } else { format!("prompts/{file}") };
         match plain_file(root, &path) {
             Ok(()) => holds_one = true,
             Err(Missing::Absent) => {}
@@ -157,7 +156,7 @@ fn prompt_problem(root: &Path, id: &str) -> Option<String> {
 }
 
 /// The ids of the prompts below `prompts/`, sorted.
-fn prompt_folders(root: &Path) -> Vec<String> {
+fn prompt_folders(root: &Path, claims: &Claims) -> Vec<String> {
     // A folder that cannot be read offers nothing; whatever is listed in it is then reported as missing.
     let entries = fs::read_dir(root.join("prompts")).into_iter().flatten().flatten();
     let mut folders: Vec<String> = entries
@@ -165,14 +164,12 @@ fn prompt_folders(root: &Path) -> Vec<String> {
         .filter(|name| name != "partials" && !portable::is_left_out(name))
         .filter_map(|name| {
             let path = root.join("prompts").join(&name);
-            if let Some(id) = whole_prompt(&name).map(|(id, _)| id).filter(|_| path.is_file()) {
+            if let Some(id) = claims.of_file(&name).map(|(id, _)| id).filter(|_| path.is_file()) {
                 return Some(id.to_owned());
             }
-            let own = [PROMPTY_END, SECTIONS_END].map(|end| format!("{name}{end}"));
-            let holds_one = PROMPT_FILES
-                .into_iter()
-                .chain(own.iter().map(String::as_str))
-                .any(|file| path.join(file).is_file());
+            let own = claims.files_of(&name).filter(|(in_folder, ..)| *in_folder).map(|(_, file, _)| file);
+            let holds_one =
+                PROMPT_FILES.into_iter().map(str::to_owned).chain(own).any(|file| path.join(file).is_file());
             holds_one.then_some(name)
         })
         .collect();

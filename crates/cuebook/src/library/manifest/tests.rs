@@ -7,6 +7,7 @@ use super::fields::FIELDS;
 use super::*;
 use crate::error::report;
 use crate::json::{MOST_FINDINGS, shown};
+use crate::library::Claims;
 use crate::prompt::{Limits, Permissions};
 
 const PROVIDER_EXAMPLE: &str = r#"{
@@ -487,11 +488,11 @@ fn a_pack_that_contains_what_it_lists_is_sound() {
         "prompts/.hidden/template.md",
         "variables/code_metrics.py",
     ]);
-    let found = manifest(PACK_EXAMPLE).verify_contents(folder.path(), "packs/p");
+    let found = manifest(PACK_EXAMPLE).verify_contents(folder.path(), "packs/p", &Claims::default());
     assert_eq!(shown(&found), "");
     let partials = r#"{"pack_id": "p", "prompts": ["code_review", "advanced_coding_system"],
         "partials": ["prompts/partials/typescript_rules.md", "partials/typescript_rules.md"]}"#;
-    assert_eq!(shown(&manifest(partials).verify_contents(folder.path(), "packs/p")), "");
+    assert_eq!(shown(&manifest(partials).verify_contents(folder.path(), "packs/p", &Claims::default())), "");
 }
 
 #[test]
@@ -504,7 +505,7 @@ fn what_is_listed_and_not_there_and_what_is_there_and_not_listed_is_told() {
   "variable_providers": [{"file": "variables/v.py", "namespace": "v"}]
 }"#;
     assert_eq!(
-        shown(&manifest(text).verify_contents(folder.path(), "packs/p")),
+        shown(&manifest(text).verify_contents(folder.path(), "packs/p", &Claims::default())),
         "\
 error pack.json:3:15: the pack lists the prompt `code_review`, but does not contain it [CB202]
   at \"code_review\" -- neither a folder prompts/code_review nor a file prompts/code_review.prompty exists
@@ -526,7 +527,7 @@ warning pack.json:3:14: `packs/p/prompts/code_reviews` is a prompt that pack.jso
   help: add `code_reviews` to `prompts`, or remove the folder
 "
     );
-    let gone = manifest(text).verify_contents(&folder.path().join("gone"), "packs/gone");
+    let gone = manifest(text).verify_contents(&folder.path().join("gone"), "packs/gone", &Claims::default());
     assert_eq!(shown(&gone), "error packs/gone: the file does not exist [CB110]\n");
 }
 
@@ -543,7 +544,7 @@ fn links_that_lead_out_of_the_pack_are_refused_and_others_are_followed() {
     symlink(at("prompts/real"), at("prompts/near")).unwrap();
     let text = r#"{"pack_id": "p", "prompts": ["real", "near", "out", "far"]}"#;
     assert_eq!(
-        shown(&manifest(text).verify_contents(folder.path(), "packs/p")),
+        shown(&manifest(text).verify_contents(folder.path(), "packs/p", &Claims::default())),
         "\
 error pack.json:1:46: the pack lists the prompt `out`, but does not contain it [CB202]
   at \"out\" -- prompts/out/template.md is a link that leads out of the pack

@@ -93,7 +93,7 @@ impl Library {
         let manifest_path = unpacked.root.join(MANIFEST);
         let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
         let (manifest, mut findings) = Manifest::read(&source)?;
-        findings.extend(manifest.verify_contents(&unpacked.root, &shown));
+        findings.extend(manifest.verify_contents(&unpacked.root, &shown, self.claims()));
         if findings.iter().all(|finding| finding.code != Code::MissingPackPrompt) {
             for provider in &manifest.variable_providers {
                 findings.extend(self.provider_problems(&unpacked.root, &shown, &provider.file));
