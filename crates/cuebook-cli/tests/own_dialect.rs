@@ -1,7 +1,7 @@
 //! A dialect from outside of the crates: its prompts go every way that those of the built-in dialects go.
 //!
 //! `.shout` files: the first line `#!` describes the prompt, lines `#tool NAME` offer tools, lines `@ROLE` begin messages, and
-//! `<<name>>` shows a value in capital letters.
+//! `<<name>>` shows a value.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
 
@@ -161,7 +161,7 @@ impl Body for Shouted {
                 Part::Text(range) => page.literal(range.clone())?,
                 Part::Role(role, _) => page.message(role, &format!("{}:\n", role.to_uppercase()))?,
                 Part::Value(name, tag) => {
-                    let value = writing.value(name).unwrap_or_default().to_uppercase();
+                    let value = writing.value(name).unwrap_or_default();
                     page.value(tag.clone(), &[name], &value)?;
                 }
             }
@@ -172,8 +172,8 @@ impl Body for Shouted {
 
 const ALARM: &str =
     "#! Warns people.\n#tool ring_bell\n@system\nBe loud.\n@user\nBeware of the <<animal>>!\n";
-const TEXT: &str = "SYSTEM:\nBe loud.\nUSER:\nBeware of the DOG!\n";
-const CASES: &str = "## warns of a dog\n\n```yaml inputs\nanimal: dog\n```\n\n```text expected\nSYSTEM:\nBe loud.\nUSER:\nBeware of the DOG!\n```\n";
+const TEXT: &str = "SYSTEM:\nBe loud.\nUSER:\nBeware of the dog!\n";
+const CASES: &str = "## warns of a dog\n\n```yaml inputs\nanimal: dog\n```\n\n```text expected\nSYSTEM:\nBe loud.\nUSER:\nBeware of the dog!\n```\n";
 
 /// A project with a prompt of that dialect, and a user without settings.
 struct Project([tempfile::TempDir; 2]);
@@ -277,10 +277,10 @@ fn it_is_rendered_with_roles_and_tools() {
             (message.role.clone(), message.to_json()["content"][0]["value"].as_str().unwrap().to_owned())
         })
         .collect();
-    assert_eq!(said, [(Role::System, "Be loud.".to_owned()), (Role::User, "Beware of the DOG!".to_owned())]);
+    assert_eq!(said, [(Role::System, "Be loud.".to_owned()), (Role::User, "Beware of the dog!".to_owned())]);
     let context = Context { model: Some("gpt-4o".into()), ..context() };
     let body = book.render("alarm", &dog(), &context).unwrap().wire(Some("openai")).unwrap().body;
-    assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the DOG!"}));
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the dog!"}));
     assert_eq!(body["tools"][0]["function"]["name"], "ring_bell");
     // What is missing is refused before the dialect is asked to write anything.
     let missing = book.render("alarm", &Variables::new(), &context).unwrap_err();
@@ -294,7 +294,7 @@ fn other_prompts_include_it() {
     project.write("prompts/both/template.md", "First: {% include \"prompt:alarm\" %}");
     let rendered = project.book().render("both", &dog(), &context()).unwrap();
     assert_eq!(rendered.text(), format!("First: {TEXT}"));
-    let at = rendered.text().find("DOG").unwrap();
+    let at = rendered.text().find("dog").unwrap();
     assert_eq!(rendered.span_at(at).unwrap().origin.place().unwrap().file(), "prompts/alarm.shout");
 }
 
@@ -306,10 +306,10 @@ fn it_is_explained_and_its_tokens_are_counted() {
     let spans: Vec<(String, &str)> = spans
         .map(|span| (explained.rendered().text()[span.range.clone()].to_owned(), span.origin.kind()))
         .collect();
-    assert!(spans.contains(&("DOG".to_owned(), "value")), "{spans:?}");
+    assert!(spans.contains(&("dog".to_owned(), "value")), "{spans:?}");
     assert!(spans.contains(&("USER:\n".to_owned(), "frame")), "{spans:?}");
     assert_eq!(explained.variables()[0].name, "animal");
-    assert_eq!(explained.to_json()["dialect"], "shout");
+    assert_eq!(explained.to_json()["prompt"]["dialect"], "shout");
     let ledger = explained.ledger().unwrap();
     assert_eq!(
         ledger.messages.iter().map(|message| message.role.as_str()).collect::<Vec<_>>(),
@@ -383,7 +383,7 @@ fn a_saved_file_is_noticed() {
     assert_eq!(book.render("alarm", &dog(), &context()).unwrap().text(), TEXT);
     project.write("prompts/alarm.shout", &ALARM.replace("Beware", "Be afraid"));
     assert!(watch.has_changed());
-    assert!(book.render("alarm", &dog(), &context()).unwrap().text().contains("Be afraid of the DOG!"));
+    assert!(book.render("alarm", &dog(), &context()).unwrap().text().contains("Be afraid of the dog!"));
 }
 
 const TOKEN: &str = "a-token-of-the-tests-0123456789";
@@ -445,12 +445,14 @@ fn it_is_served_over_mcp() {
         &json!({"jsonrpc": "2.0", "id": 3, "method": "prompts/get", "params": get}),
     );
     let messages = got["result"]["messages"].to_string();
-    assert!(messages.contains("Beware of the DOG!"), "{got}");
+    assert!(messages.contains("Beware of the dog!"), "{got}");
 }
 
 #[test]
 fn it_runs_in_a_thread() {
     let project = Project::new();
+    // A thread needs an item behind every tool.
+    project.write("prompts/alarm.shout", &ALARM.replace("#tool ring_bell\n", ""));
     let mock = Mock::start(Script::new().reply(Reply::text("Woof."))).unwrap();
     let folder = project.0[1].path().join(".ai/config/providers");
     std::fs::create_dir_all(&folder).unwrap();
@@ -469,8 +471,60 @@ fn it_runs_in_a_thread() {
     assert_eq!(done.result, Some(json!("Woof.")), "{done:?}");
     let body = &mock.requests()[0].body;
     assert_eq!(body["messages"][0], json!({"role": "system", "content": "Be loud."}), "{body}");
-    assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the DOG!"}), "{body}");
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the dog!"}), "{body}");
     let context = Context { model: Some("mock-model".into()), ..context() };
     let wire = project.book().render("alarm", &dog(), &context).unwrap().wire(Some("openai")).unwrap();
     assert_eq!(body["messages"], wire.body["messages"], "the request is the render");
+}
+
+static NOTE: Traits =
+    Traits { name: "note", claim: Claim::File("NOTE.md"), is_request: true, ..Traits::PLAIN };
+
+/// `ID/NOTE.md`: a Jinja2 template that the user says.
+#[derive(Debug)]
+struct Note;
+
+impl Dialect for Note {
+    fn traits(&self) -> &'static Traits {
+        &NOTE
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        Ok(offer.metadata(None, None, &Map::new()))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        Ok(Read::new(reading.prompt(self.summary(reading.offer())?, reading.text()?)))
+    }
+
+    fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        compiling.template()
+    }
+}
+
+#[test]
+fn a_dialect_can_claim_a_file_name_and_use_an_engine() {
+    let project = Project::new();
+    project.write("prompts/todo/NOTE.md", "Feed the {{ animal }}.");
+    project.write(
+        "prompts/todo/tests.md",
+        "## feeds\n\n```yaml inputs\nanimal: cat\n```\n\n```text contains\nthe cat\n```\n",
+    );
+    let book = project.book().with_dialect(Note);
+    let path = |path: &str| project.root().join(path).to_string_lossy().into_owned();
+    for named in ["todo".to_owned(), path("prompts/todo"), path("prompts/todo/NOTE.md")] {
+        let found = book.find(&named).unwrap();
+        assert_eq!(
+            (found.id.as_str(), found.candidate.source.as_str()),
+            ("todo", "prompts/todo/NOTE.md"),
+            "{named}"
+        );
+    }
+    let rendered = book.render("todo", &dog(), &context()).unwrap();
+    assert_eq!(rendered.text(), "Feed the dog.");
+    assert_eq!(rendered.messages().unwrap()[0].role, Role::User);
+    let files = book.case_files(&[]).unwrap();
+    assert!(book.run_cases(&files[0], |_| {}).unwrap()[0].failures.is_empty());
+    assert_eq!(book.check(&[], |_| {}).unwrap().findings.len(), 0);
+    assert_eq!(book.library().ids().unwrap().iter().filter(|id| *id == "todo" || *id == "alarm").count(), 2);
 }

@@ -2,7 +2,7 @@
 
 use crate::chat::{self, Message, Run, Ways};
 use crate::error::Result;
-use crate::render::{Origin, Rendered};
+use crate::render::{Origin, PARSER, Rendered};
 use crate::source::Place;
 
 /// The structure of a rendered prompt.
@@ -140,9 +140,9 @@ fn written(rendered: &Rendered) -> Vec<Written> {
 
 /// The messages of the same text with a plain word in the place of every value, read as if an author had written all of it. This
 /// is another way to the same answer: it knows nothing of who wrote what. What a hook wrote keeps its lines and begins no message.
-/// `None` where values are more than text.
+/// `None` where values are more than text, or lines begin no messages.
 pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>> {
-    rendered.prompt().format.parser.as_ref()?;
+    rendered.prompt().format.parser.as_deref().filter(|parser| *parser == PARSER)?;
     let mut text = String::new();
     for span in rendered.spans() {
         match span.origin {
