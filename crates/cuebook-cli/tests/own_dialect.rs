@@ -45,7 +45,7 @@ struct Shout;
 enum Part {
     Text(Range<usize>),
     Value(String, Range<usize>),
-    Role(String, Range<usize>),
+    Role(String),
 }
 
 /// What a file says.
@@ -86,7 +86,7 @@ fn parse(source: &Arc<Source>) -> Result<Shouted> {
         if let Some(name) = line.strip_prefix("#tool ") {
             shouted.tools.push((name.trim().to_owned(), range));
         } else if let Some(role) = line.strip_prefix('@') {
-            shouted.parts.push(Part::Role(role.trim().to_owned(), range));
+            shouted.parts.push(Part::Role(role.trim().to_owned()));
         } else {
             let mut end = at;
             for (open, _) in line.match_indices("<<") {
@@ -159,7 +159,7 @@ impl Body for Shouted {
         for part in &self.parts {
             match part {
                 Part::Text(range) => page.literal(range.clone())?,
-                Part::Role(role, _) => page.message(role, &format!("{}:\n", role.to_uppercase()))?,
+                Part::Role(role) => page.message(role, &format!("{}:\n", role.to_uppercase()))?,
                 Part::Value(name, tag) => {
                     let value = writing.value(name).unwrap_or_default();
                     page.value(tag.clone(), &[name], &value)?;
@@ -523,7 +523,7 @@ fn a_dialect_can_claim_a_file_name_and_use_an_engine() {
     let rendered = book.render("todo", &dog(), &context()).unwrap();
     assert_eq!(rendered.text(), "Feed the dog.");
     assert_eq!(rendered.messages().unwrap()[0].role, Role::User);
-    let files = book.case_files(&[]).unwrap();
+    let files = book.case_files(&["todo".to_owned()]).unwrap();
     assert!(book.run_cases(&files[0], |_| {}).unwrap()[0].failures.is_empty());
     assert_eq!(book.check(&[], |_| {}).unwrap().findings.len(), 0);
     assert_eq!(book.library().ids().unwrap().iter().filter(|id| *id == "todo" || *id == "alarm").count(), 2);

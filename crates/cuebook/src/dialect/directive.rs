@@ -33,7 +33,7 @@ impl Dialect for Directives {
     }
 
     fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
-        Ok(read(&offer.text()?)?.describe(offer.id, offer.defaults))
+        Ok(describe(&read(&offer.text()?)?, offer.id, offer.defaults))
     }
 
     fn read(&self, reading: &Reading<'_>) -> Result<Read> {
@@ -47,7 +47,7 @@ impl Dialect for Directives {
             loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
         })?;
         let notes = directive.notes.clone();
-        let prompt = directive.prompt(id, &candidate.source, defaults);
+        let prompt = prompt(&directive, id, &candidate.source, defaults);
         Ok(Read { notes, parsed: Some(Box::new(File { directive, item })), ..Read::new(prompt) })
     }
 
@@ -77,57 +77,55 @@ fn bytes_of(offer: &Offer<'_>, loader: &LibraryLoader) -> Result<(Arc<Source>, O
     }
 }
 
-impl Directive {
-    /// The definition of it as a prompt.
-    pub(crate) fn prompt(&self, id: &str, source: &str, defaults: &Defaults) -> Prompt {
-        let max_output_size = defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
-        Prompt {
-            id: id.to_owned(),
-            dialect: &DIRECTIVE,
-            source: source.to_owned(),
-            metadata: self.describe(id, defaults),
-            variables: self.inputs.iter().filter(|input| !input.name.is_empty()).map(variable).collect(),
-            permissions: Granted::default(),
-            limits: Limits { max_output_size, ..Limits::default() },
-            template: self.source.clone(),
-            code: None,
-            hooks: Vec::new(),
-            format: Format { engine: ENGINE.to_owned(), ..Format::plain() },
-            model: self.model.as_ref().map(model),
-            tools: Tools::default(),
-            // What it is to give is returned by a call, and not as the answer itself.
-            outputs: Vec::new(),
-        }
+/// The definition of a directive as a prompt.
+pub(crate) fn prompt(directive: &Directive, id: &str, source: &str, defaults: &Defaults) -> Prompt {
+    let max_output_size = defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
+    Prompt {
+        id: id.to_owned(),
+        dialect: &DIRECTIVE,
+        source: source.to_owned(),
+        metadata: describe(directive, id, defaults),
+        variables: directive.inputs.iter().filter(|input| !input.name.is_empty()).map(variable).collect(),
+        permissions: Granted::default(),
+        limits: Limits { max_output_size, ..Limits::default() },
+        template: directive.source.clone(),
+        code: None,
+        hooks: Vec::new(),
+        format: Format { engine: ENGINE.to_owned(), ..Format::plain() },
+        model: directive.model.as_ref().map(model),
+        tools: Tools::default(),
+        // What it is to give is returned by a call, and not as the answer itself.
+        outputs: Vec::new(),
     }
+}
 
-    fn describe(&self, id: &str, defaults: &Defaults) -> Metadata {
-        let text = |written: &Option<Written>| written.as_ref().map(|text| text.to_string());
-        let mut extra = defaults.metadata.clone();
-        extra.extend(self.more.iter().map(|(key, text)| (key.clone(), json!(text.as_str()))));
-        if let Some(category) = &self.category {
-            extra.insert("category".into(), json!(category.as_str()));
-        }
-        if let Some(limits) = &self.limits {
-            extra.insert("limits".into(), json!(limits));
-        }
-        if let Some(permissions) = &self.permissions {
-            permissions_json(permissions, &mut extra);
-        }
-        if let Some(context) = &self.context {
-            extra.insert("context".into(), context.to_json());
-        }
-        if !self.outputs.is_empty() {
-            extra.insert("outputs".into(), self.declared_outputs());
-        }
-        Metadata {
-            name: text(&self.name).unwrap_or_else(|| id.rsplit('/').next().unwrap_or(id).to_owned()),
-            version: text(&self.version).unwrap_or_else(|| "0.0.0".into()),
-            kind: "directive".into(),
-            extends: text(&self.extends),
-            template: None,
-            description: text(&self.description),
-            extra,
-        }
+fn describe(directive: &Directive, id: &str, defaults: &Defaults) -> Metadata {
+    let text = |written: &Option<Written>| written.as_ref().map(|text| text.to_string());
+    let mut extra = defaults.metadata.clone();
+    extra.extend(directive.more.iter().map(|(key, text)| (key.clone(), json!(text.as_str()))));
+    if let Some(category) = &directive.category {
+        extra.insert("category".into(), json!(category.as_str()));
+    }
+    if let Some(limits) = &directive.limits {
+        extra.insert("limits".into(), json!(limits));
+    }
+    if let Some(permissions) = &directive.permissions {
+        permissions_json(permissions, &mut extra);
+    }
+    if let Some(context) = &directive.context {
+        extra.insert("context".into(), context.to_json());
+    }
+    if !directive.outputs.is_empty() {
+        extra.insert("outputs".into(), directive.declared_outputs());
+    }
+    Metadata {
+        name: text(&directive.name).unwrap_or_else(|| id.rsplit('/').next().unwrap_or(id).to_owned()),
+        version: text(&directive.version).unwrap_or_else(|| "0.0.0".into()),
+        kind: "directive".into(),
+        extends: text(&directive.extends),
+        template: None,
+        description: text(&directive.description),
+        extra,
     }
 }
 
@@ -154,32 +152,31 @@ fn model(attributes: &Map<String, Json>) -> Model {
     Model { id: id.unwrap_or_default(), provider, extra, ..Model::default() }
 }
 
-impl Filled<'_> {
-    /// The prompt: what a model is told, with where every byte of it comes from.
-    ///
-    /// ```
-    /// use cuebook::dialect::directive::{self, Wording};
-    /// use cuebook::source::Source;
-    ///
-    /// let text = "```xml\n<directive name=\"greet\"/>\n```\nGreet {input:who}.";
-    /// let directive = directive::read(&Source::new("greet.md", text))?;
-    /// let inputs = serde_json::json!({"who": "Ann"});
-    /// let prompt = directive.fill(inputs.as_object().unwrap())?.prompt(&Wording::default())?;
-    /// assert_eq!(
-    ///     prompt.text(),
-    ///     "Execute the directive as specified now.\n\n<directive name=\"greet\">\n\nGreet Ann.\n\n</directive>"
-    /// );
-    /// # Ok::<(), cuebook::Error>(())
-    /// ```
-    pub fn prompt(&self, wording: &Wording) -> Result<Rendered> {
-        let directive = self.directive();
-        directive.refuse_unfollowed()?;
-        let output = directive
-            .write_prompt(wording, self, &Surroundings::default(), MOST_TEXT)
-            .map_err(|_| directive.template.too_large(MOST_TEXT))?;
-        let id = directive.name.as_deref().unwrap_or_default();
-        let prompt = directive.prompt(id, directive.source.name(), &Defaults::default());
-        let scope = Scope::of_values(Variables::from_json(&self.inputs));
-        Ok(Rendered::new(output, scope, Arc::new(prompt)))
-    }
+/// The prompt of a directive that was filled: what a model reads, with where every byte of it comes from.
+///
+/// ```
+/// use cuebook::dialect::directive::{self, Wording};
+/// use cuebook::source::Source;
+///
+/// let text = "```xml\n<directive name=\"greet\"/>\n```\nGreet {input:who}.";
+/// let directive = directive::read(&Source::new("greet.md", text))?;
+/// let inputs = serde_json::json!({"who": "Ann"});
+/// let filled = directive.fill(inputs.as_object().unwrap())?;
+/// let prompt = directive::render(&filled, &Wording::default())?;
+/// assert_eq!(
+///     prompt.text(),
+///     "Execute the directive as specified now.\n\n<directive name=\"greet\">\n\nGreet Ann.\n\n</directive>"
+/// );
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+pub fn render(filled: &Filled<'_>, wording: &Wording) -> Result<Rendered> {
+    let directive = filled.directive();
+    directive.refuse_unfollowed()?;
+    let output = directive
+        .write_prompt(wording, filled, &Surroundings::default(), MOST_TEXT)
+        .map_err(|_| directive.template.too_large(MOST_TEXT))?;
+    let id = directive.name.as_deref().unwrap_or_default();
+    let prompt = prompt(directive, id, directive.source.name(), &Defaults::default());
+    let scope = Scope::of_values(Variables::from_json(&filled.inputs));
+    Ok(Rendered::new(output, scope, Arc::new(prompt)))
 }

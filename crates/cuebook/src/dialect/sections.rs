@@ -33,6 +33,7 @@ pub use body::SectionsBody;
 pub use front::KEYS;
 pub use scan::scan;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -171,9 +172,9 @@ impl Dialect for Sections {
     }
 
     fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
-        let mut reader = Reader::for_sections();
+        let mut reader = SectionsReader(Reader::for_sections());
         let (front, _) = front(&offer.text()?, &mut reader)?;
-        reader.finish()?;
+        reader.0.finish()?;
         Ok(metadata(offer, &front))
     }
 
@@ -203,6 +204,23 @@ impl Dialect for Sections {
     }
 }
 
+/// A reader of `.prompty` files that reads trees too.
+struct SectionsReader(Reader);
+
+impl Deref for SectionsReader {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.0
+    }
+}
+
+impl DerefMut for SectionsReader {
+    fn deref_mut(&mut self) -> &mut Reader {
+        &mut self.0
+    }
+}
+
 /// What was read of a tree.
 fn file(parsed: Parsed, compiling: &Compiling<'_>) -> Result<File> {
     match parsed.map(|parsed| parsed.downcast::<File>()) {
@@ -218,7 +236,7 @@ fn compile(file: File, part: Option<&[String]>, compiling: &Compiling<'_>) -> Re
 
 fn read(reading: &Reading<'_>) -> Result<Read> {
     let (source, id) = (reading.text()?, reading.offer().id());
-    let mut reader = Reader::for_sections();
+    let mut reader = SectionsReader(Reader::for_sections());
     let (front, body) = front(&source, &mut reader)?;
     if front.key.is_none() && key_of(id).is_empty() {
         let message = format!("the id {} cannot become a key, which overrides need", quoted(id));
@@ -228,7 +246,7 @@ fn read(reading: &Reading<'_>) -> Result<Read> {
     let mut conditions = Vec::new();
     let mut engines = Vec::new();
     let sections = tree::read(&source, body, &front, &mut reader, &mut conditions, &mut engines);
-    let notes = reader.finish()?;
+    let notes = reader.0.finish()?;
     let metadata = metadata(reading.offer(), &front);
     engines.extend(front.engines);
     let file = File {
@@ -253,7 +271,7 @@ fn read(reading: &Reading<'_>) -> Result<Read> {
 }
 
 /// The front matter, and where the tree stands.
-fn front(source: &Arc<Source>, reader: &mut Reader) -> Result<(Front, std::ops::Range<usize>)> {
+fn front(source: &Arc<Source>, reader: &mut SectionsReader) -> Result<(Front, std::ops::Range<usize>)> {
     let split = split(source)?;
     let Some(range) = split.front_matter else { return Ok((Front::default(), split.body)) };
     let root = yaml::Document::parse(source, range, Code::BadFrontMatter, ErrorKind::PromptRead)?.into_root();

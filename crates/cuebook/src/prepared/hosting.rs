@@ -298,7 +298,8 @@ impl Hosting {
                 };
                 let depth = house.settings.include_depth;
                 let directive = directive::read(&item.source()?)?.include(&id, depth, load)?;
-                let prompt = directive.prompt(&id, directive.source.name(), &Defaults::default());
+                let prompt =
+                    directive::prompt(&directive, &id, directive.source.name(), &Defaults::default());
                 let body = DirectiveBody::new(File { directive, item: Some(*item) }, true);
                 guest(id, Made::new(prompt, Box::new(body)))
             }

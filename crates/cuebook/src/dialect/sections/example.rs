@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::super::prompty::Reader;
+use super::SectionsReader;
 use super::key_of;
 use crate::node::{Data, Node};
 use crate::overrides::{TaskExample, TaskStep};
@@ -12,7 +12,7 @@ use crate::sections::{Section, title_of_task};
 const KEYS: [&str; 5] = ["key", "title", "objective", "steps", "outcome"];
 const STEP_KEYS: [&str; 4] = ["tool", "description", "input", "output"];
 
-impl Reader {
+impl SectionsReader {
     /// A list of examples, each of which becomes a section.
     pub(super) fn task_examples(&mut self, node: &Node) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();

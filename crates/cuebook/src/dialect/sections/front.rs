@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::super::prompty::Reader;
+use super::SectionsReader;
 use super::{Front, INPUTS};
 use crate::chat::output::{Container, OutputSpec};
 use crate::error::{did_you_mean, nearest};
@@ -56,7 +56,7 @@ impl Default for Front {
     }
 }
 
-impl Reader {
+impl SectionsReader {
     pub(super) fn front(&mut self, root: &Node) -> Front {
         let mut front = Front::default();
         let Data::Map(entries) = &root.data else { return front };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::super::prompty::Reader;
+use super::SectionsReader;
 use crate::chat::output::read_arguments;
 use crate::node::{Data, Node};
 use crate::prompt::Record;
@@ -15,7 +15,7 @@ use crate::source::Place;
 const KEYS: [&str; 5] = ["name", "description", "parameters", "examples", "accepts_overrides"];
 const EXAMPLE_KEYS: [&str; 3] = ["description", "input", "output"];
 
-impl Reader {
+impl SectionsReader {
     /// Tools: a list whose entries have names, or a map from name to tool. `seen` are those of the whole tree.
     pub(super) fn section_tools(
         &mut self,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::prompty::Reader;
+use super::SectionsReader;
 use super::scan::{Part, scan};
 use super::{Front, INPUTS, condition, key_of, not_a_map};
 use crate::error::{Code, Diagnostic, ErrorKind, did_you_mean, nearest};
@@ -38,7 +38,7 @@ const EXAMPLE_KEYS: [&str; 3] = ["objective", "steps", "outcome"];
 struct Making<'r> {
     source: &'r Arc<Source>,
     front: &'r Front,
-    reader: &'r mut Reader,
+    reader: &'r mut SectionsReader,
     conditions: &'r mut Vec<(Place, Names)>,
     engines: &'r mut Vec<(String, Place)>,
     params: Arc<ParamsType>,
@@ -51,7 +51,7 @@ pub(super) fn read(
     source: &Arc<Source>,
     range: Range<usize>,
     front: &Front,
-    reader: &mut Reader,
+    reader: &mut SectionsReader,
     conditions: &mut Vec<(Place, Names)>,
     engines: &mut Vec<(String, Place)>,
 ) -> Vec<Section> {
@@ -152,7 +152,8 @@ impl Making<'_> {
         if !matches!(section.body, Body::Template { .. }) && !written.is_empty() {
             let message = "a section of task examples cannot have text";
             let hint = "move the text into a section before it, and the task into `objective`";
-            self.reader.wrong(&self.first_line(written), message, hint);
+            let place = self.first_line(written);
+            self.reader.wrong(&place, message, hint);
         }
         if section.key.is_empty() && !title.is_empty() && !faults_before {
             let message = format!("the title {} cannot become a key", quoted(&title));

@@ -1,6 +1,6 @@
 //! The prompt of a directive, in the two forms that we write.
 
-use cuebook::dialect::directive::{Directive, Returns, Wording};
+use cuebook::dialect::directive::{self, Directive, Returns, Wording};
 use serde_json::{Map, Value as Json};
 
 pub fn check(case: &Json) -> Result<(), String> {
@@ -9,8 +9,8 @@ pub fn check(case: &Json) -> Result<(), String> {
     let filled = directive.fill(&Map::new()).map_err(|error| error.to_string())?;
     for (variant, returns) in [("D", Returns::Call), ("R", Returns::Block)] {
         let Some(expected) = case["expect"][variant].as_str() else { continue };
-        let rendered =
-            filled.prompt(&Wording { returns, ..Wording::default() }).map_err(|error| error.to_string())?;
+        let rendered = directive::render(&filled, &Wording { returns, ..Wording::default() })
+            .map_err(|error| error.to_string())?;
         let mut at = 0;
         for span in rendered.spans() {
             assert_eq!(span.range.start, at, "spans cover the text");
