@@ -14,6 +14,13 @@ pub struct Slot {
     pub index: u32,
 }
 
+impl Slot {
+    /// The same slot as seen from the next scope outwards.
+    pub(crate) fn outwards(self) -> Slot {
+        Slot { up: self.up.saturating_sub(1), ..self }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     pub kind: ExprKind,
@@ -258,4 +265,6 @@ pub struct Tree {
     pub self_slot: Option<u32>,
     pub macros: Vec<Macro>,
     pub blocks: Vec<Block>,
+    /// Whether `extends` is among its statements.
+    pub extends: bool,
 }

@@ -74,8 +74,6 @@ pub struct Options {
     pub characters: Option<usize>,
     /// Whether a tag that prints nothing leaves an empty piece.
     pub keep_empty: bool,
-    /// About how many bytes and pieces the text will have.
-    pub expected: (usize, usize),
 }
 
 type Callable = dyn Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync;

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host::{Cause, Found, Given, Host, HostResult};
 use crate::library::library;
 use crate::names::entry;
-use crate::output::{Output, Source};
+use crate::output::Output;
 use crate::render::{Memory, Render};
 use crate::sink::{Mark, Sink};
 use crate::template::Template;
@@ -57,24 +57,24 @@ impl Environment {
 
     /// Renders a template with these variables, which it borrows.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
-        let pieces = (template.tree.body.statements.len() * 2).clamp(8, 48);
-        let expected = (template.text().len() * 2, pieces);
-        self.render_for(template, &Plain { env: self, variables }, Options { expected, ..Options::default() })
+        self.render_for(template, &Plain { env: self, variables }, Options::default())
     }
 
     /// Renders a template for a program that finds variables and templates itself.
     pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
-        let memory = Memory::new();
+        let memory = Memory::default();
         let fuel = options.fuel.unwrap_or(self.limits.fuel);
-        let render = Render::new(self, library(self.style), host, &memory, fuel);
-        let Options { characters, expected, keep_empty, .. } = options;
-        let mut sink = Sink::whole(self.limits.output_bytes, characters, expected, keep_empty);
+        let [bytes, pieces, origins] = template.sizes.expected();
+        let render = Render::new(self, library(self.style), host, &memory, (fuel, origins));
+        let Options { characters, keep_empty, .. } = options;
+        let mut sink = Sink::whole(self.limits.output_bytes, characters, (bytes, pieces), keep_empty);
         let unit = render.unit(template);
         let context = Context::root(unit);
         render.run_template(&context, unit, &mut sink)?;
-        let units = render.units.borrow().iter().map(|template| Source::of(template)).collect();
-        let fuel = render.fuel.get();
-        Ok(Output::new(sink, units, render.origins.finish(), fuel))
+        let units = render.units.borrow().iter().copied().collect();
+        let (fuel, origins) = (render.fuel(), render.origins.finish());
+        template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
+        Ok(Output::new(sink, units, origins, fuel))
     }
 }
 
@@ -124,31 +124,33 @@ impl<'r> Render<'r> {
             let template = self.units.borrow()[at];
             return Ok(Some(Loaded::Unit(Unit { template, number: at as u32 })));
         }
-        let template: &'r Arc<Template> = self.memory.templates.alloc(template);
+        let template: &'r Arc<Template> = self.memory.template(template);
         Ok(Some(Loaded::Unit(self.unit(template))))
     }
 
     /// A variable of the caller's, or a global of the environment.
     fn variable(&self, name: &'r str) -> Option<Val<'r>> {
+        if let Some(known) = self.first.get().and_then(|first| first.resolved(name)) {
+            return known;
+        }
         if let Some(known) = self.variables.borrow().get(name) {
             return known.clone();
         }
-        let value = match self.host.variable(name) {
-            Some(Given::Borrowed(json)) => Some(Value::from_json(json)),
-            Some(Given::Owned(json)) => Some(Value::from_json(self.memory.values.alloc(json))),
-            Some(Given::Placeholder(text)) => Some(Value::Special(Rc::new(Special::Placeholder(text)))),
-            Some(Given::Undefined) => {
-                self.variables.borrow_mut().add(name, None);
-                return None;
-            }
-            None => None,
-        };
-        let found = match value {
-            Some(value) => Some(Val::new(value, self.origins.variable(name))),
-            None => self.global(name),
-        };
+        let found = self.ask(name);
         self.variables.borrow_mut().add(name, found.clone());
         found
+    }
+
+    /// Asks the program for a variable.
+    pub(crate) fn ask(&self, name: &'r str) -> Option<Val<'r>> {
+        let value = match self.host.variable(name) {
+            Some(Given::Borrowed(json)) => Value::from_json(json),
+            Some(Given::Owned(json)) => Value::from_json(self.memory.value(json)),
+            Some(Given::Placeholder(text)) => Value::Special(Rc::new(Special::Placeholder(text))),
+            Some(Given::Undefined) => return None,
+            None => return self.global(name),
+        };
+        Some(Val::new(value, self.origins.variable(name)))
     }
 
     fn global(&self, name: &'r str) -> Option<Val<'r>> {
@@ -165,7 +167,7 @@ impl<'r> Render<'r> {
     fn print(&self, cx: &Cx<'r>, tag: u32, val: &Val<'r>, out: &mut Sink) -> Result<()> {
         let unit = cx.unit.number;
         if let Value::Text(text) = &val.value
-            && (text.safe || !cx.autoescape)
+            && (text.is_safe() || !cx.autoescape)
         {
             self.spend(text.as_str().len() / 64)?;
             return match text.pieces() {
@@ -178,12 +180,11 @@ impl<'r> Render<'r> {
             };
         }
         if let Value::Int(number) = &val.value {
-            let mut buffer = [0; 20];
-            return out.write(digits(*number, &mut buffer), Mark::Value { unit, tag, origin: val.origin });
+            return out.write_number(*number, Mark::Value { unit, tag, origin: val.origin });
         }
         let origin = self.origin_of(val);
         let mut text = self.text_of(val)?;
-        if cx.autoescape && !text.safe {
+        if cx.autoescape && !text.is_safe() {
             text = text.map(crate::python::escape_html);
         }
         match text.pieces() {
@@ -198,36 +199,5 @@ fn printed(mark: Mark, unit: u32, tag: u32) -> Mark {
     match mark {
         Mark::Value { tag: UNPRINTED, origin, .. } => Mark::Value { unit, tag, origin },
         other => other,
-    }
-}
-
-/// A number in decimal digits, without memory of the heap.
-fn digits(number: i64, buffer: &mut [u8; 20]) -> &str {
-    let mut at = buffer.len();
-    let mut rest = number.unsigned_abs();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if number < 0 {
-        at -= 1;
-        buffer[at] = b'-';
-    }
-    std::str::from_utf8(&buffer[at..]).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::digits;
-
-    #[test]
-    fn digits_are_those_of_the_standard_library() {
-        for number in [0, 7, -7, 10, 1234567890, i64::MAX, i64::MIN] {
-            assert_eq!(digits(number, &mut [0; 20]), number.to_string());
-        }
     }
 }

@@ -96,11 +96,11 @@ pub(crate) fn braces<'r>(
     names: &Names<'_, 'r>,
 ) -> Result<Val<'r>> {
     let text = render.text_of(template)?;
-    let fields = Fields { render, positional, names, escape: text.safe };
+    let fields = Fields { render, positional, names, escape: text.is_safe() };
     let mut builder = Builder::new();
     let mut origin = render.origin_of(template);
     fields.format_at(&text, template.origin, &mut Numbering::Unknown, 2, &mut builder, &mut origin)?;
-    Ok(Val::text(builder.finish().safe(text.safe), origin))
+    Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
 }
 
 struct Fields<'f, 'r> {
@@ -296,7 +296,7 @@ pub(crate) fn percent_with<'r>(
     operands: &Val<'r>,
 ) -> Result<Val<'r>> {
     let text = render.text_of(template)?;
-    let mut run = Percent { render, operands, taken: 0, escape: text.safe };
+    let mut run = Percent { render, operands, taken: 0, escape: text.is_safe() };
     let mut out = Builder::new();
     let mut origin = render.origin_of(template);
     let whole = text.as_str();
@@ -321,7 +321,7 @@ pub(crate) fn percent_with<'r>(
     {
         return Err(invalid("a format has too many arguments"));
     }
-    Ok(Val::text(out.finish().safe(text.safe), origin))
+    Ok(Val::text(out.finish().safe(text.is_safe()), origin))
 }
 
 struct Percent<'f, 'r> {

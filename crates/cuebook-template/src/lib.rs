@@ -55,7 +55,7 @@ pub use self::error::{Error, ErrorKind, Exceeded, Result};
 pub use self::host::{Cause, Foreign, Found, Given, Host, HostResult, Including, Lent};
 pub use self::lexer::{Range, Whitespace};
 pub use self::origin::{Origin, Origins, Path};
-pub use self::output::{Output, Source};
+pub use self::output::{Output, Source, Sources};
 pub use self::reference::{Entry, Group, reference};
 pub use self::render::{Kind, Parameter, Spans};
 pub use self::sink::{Mark, Piece};

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use serde_json::{Map, Value as Json};
+use smallvec::SmallVec;
 
 /// A hash for keys that the author of a template chooses, who can only slow down the own template.
 #[derive(Default)]
@@ -47,22 +48,23 @@ impl Hasher for Quick {
 }
 
 /// How many names [`Few`] compares one by one.
-const FEW: usize = 8;
+pub(crate) const FEW: usize = 8;
 
-/// A map by names that are added once. The first ones are compared one by one, without a hash.
-#[derive(Debug)]
-pub(crate) struct Few<'n, V> {
-    first: Vec<(&'n str, V)>,
+/// A map by names that are added once. The first ones are compared one by one, without a hash, and `N` of them need no memory
+/// apart from the map.
+#[derive(Debug, Clone)]
+pub(crate) struct Few<'n, V, const N: usize = 0> {
+    first: SmallVec<[(&'n str, V); N]>,
     others: Names<&'n str, V>,
 }
 
-impl<V> Default for Few<'_, V> {
+impl<V, const N: usize> Default for Few<'_, V, N> {
     fn default() -> Self {
-        Few { first: Vec::new(), others: Names::default() }
+        Few { first: SmallVec::new(), others: Names::default() }
     }
 }
 
-impl<'n, V> Few<'n, V> {
+impl<'n, V, const N: usize> Few<'n, V, N> {
     #[inline]
     pub fn get(&self, name: &str) -> Option<&V> {
         match self.first.iter().find(|(known, _)| *known == name) {
@@ -73,12 +75,36 @@ impl<'n, V> Few<'n, V> {
     }
 
     /// Adds a name that the map does not have.
+    #[inline]
     pub fn add(&mut self, name: &'n str, value: V) {
         if self.first.len() < FEW {
+            if self.first.capacity() == 0 {
+                self.first.reserve_exact(FEW / 2);
+            }
             self.first.push((name, value));
         } else {
             self.others.insert(name, value);
         }
+    }
+
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
+        match self.first.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, value)) => Some(value),
+            None => self.others.get_mut(name),
+        }
+    }
+
+    /// Sets the value of a name.
+    pub fn set(&mut self, name: &'n str, value: V) {
+        match self.get_mut(name) {
+            Some(known) => *known = value,
+            None => self.add(name, value),
+        }
+    }
+
+    /// The names, in no order that counts.
+    pub fn names(&self) -> impl Iterator<Item = &'n str> {
+        self.first.iter().map(|(name, _)| *name).chain(self.others.keys().copied())
     }
 }
 
@@ -104,7 +130,7 @@ mod tests {
     #[test]
     fn names_are_found_on_both_sides_of_the_border() {
         let names: Vec<String> = (0..FEW * 2).map(|number| format!("name{number}")).collect();
-        let (mut few, mut map) = (Few::default(), Map::new());
+        let (mut few, mut map) = (Few::<_, 0>::default(), Map::new());
         for (at, name) in names.iter().enumerate() {
             assert_eq!(few.get(name), None);
             assert_eq!(entry(&map, name), None);

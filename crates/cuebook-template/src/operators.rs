@@ -73,9 +73,9 @@ impl<'r> Render<'r> {
     fn add(&self, left: &Val<'r>, right: &Val<'r>) -> Result<Val<'r>> {
         match (&left.value, &right.value) {
             (Value::Text(a), Value::Text(b)) => {
-                let safe = a.safe || b.safe;
+                let safe = a.is_safe() || b.is_safe();
                 let shown = |text: &crate::text::Text<'r>| {
-                    if safe && !text.safe { text.map(crate::python::escape_html) } else { text.clone() }
+                    if safe && !text.is_safe() { text.map(crate::python::escape_html) } else { text.clone() }
                 };
                 let mut builder = Builder::new();
                 builder.push_text(&shown(a), left.origin);
@@ -114,7 +114,7 @@ impl<'r> Render<'r> {
                 for _ in 0..times {
                     builder.push_text(text, origin);
                 }
-                let safe = text.safe;
+                let safe = text.is_safe();
                 Ok(Val::text(builder.finish().safe(safe), origin))
             }
             Value::List(_) | Value::Array(_) | Value::Tuple(_) => {

@@ -3,7 +3,7 @@
 //! During a render an origin is a number: a node of a table that grows where a value is taken apart. Nothing is formatted
 //! before somebody asks; afterwards [`Origins`] answers for the pieces of the text.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::names::Few;
 
@@ -25,16 +25,27 @@ impl Origin {
 #[derive(Debug)]
 pub(crate) struct Table<'r> {
     origins: RefCell<Origins>,
-    /// The nodes of variables, so that each has one.
-    variables: RefCell<Few<'r, Origin>>,
+    /// The nodes of variables that are undefined, so that each has one.
+    undefined: RefCell<Few<'r, Origin>>,
+    /// Where names are that were noted lately, by their address: a loop asks for the same few again and again.
+    noted: [Cell<(usize, Text)>; NOTED],
 }
 
+/// How many names are remembered by their address.
+const NOTED: usize = 16;
+
 impl<'r> Table<'r> {
-    pub fn new() -> Table<'r> {
-        let mut nodes = Vec::with_capacity(32);
+    /// A table with room for about so many nodes.
+    #[inline(always)]
+    pub fn new(expected: usize) -> Table<'r> {
+        let mut nodes = Vec::with_capacity(expected.max(8));
         nodes.push(Kept::Author);
-        let origins = Origins { nodes, names: String::with_capacity(256) };
-        Table { origins: RefCell::new(origins), variables: RefCell::default() }
+        let origins = Origins { nodes };
+        Table {
+            origins: RefCell::new(origins),
+            undefined: RefCell::default(),
+            noted: [const { Cell::new((0, Text(0, 0))) }; NOTED],
+        }
     }
 
     fn push(&self, node: Kept) -> Origin {
@@ -46,20 +57,41 @@ impl<'r> Table<'r> {
 
     fn named(&self, node: impl FnOnce(Text) -> Kept, name: &str) -> Origin {
         let mut origins = self.origins.borrow_mut();
-        let start = origins.names.len() as u32;
-        origins.names.push_str(name);
-        let text = Text(start, origins.names.len() as u32);
+        let text = origins.note(name);
         origins.nodes.push(node(text));
         Origin(origins.nodes.len() as u32 - 1)
     }
 
+    /// The node of a variable that was not asked for before.
     pub fn variable(&self, name: &'r str) -> Origin {
-        if let Some(known) = self.variables.borrow().get(name) {
+        self.named(Kept::Variable, name)
+    }
+
+    /// The node of a variable of which nothing is kept but its name.
+    pub fn undefined(&self, name: &'r str) -> Origin {
+        if let Some(known) = self.undefined.borrow().get(name) {
             return *known;
         }
-        let origin = self.named(Kept::Variable, name);
-        self.variables.borrow_mut().add(name, origin);
+        let origin = self.variable(name);
+        self.undefined.borrow_mut().add(name, origin);
         origin
+    }
+
+    /// A part of a value by a name that the template or the caller's data keeps.
+    #[inline]
+    pub fn part(&self, parent: Origin, key: &'r str) -> Origin {
+        if parent.is_author() {
+            return parent;
+        }
+        let address = key.as_ptr() as usize;
+        let place = &self.noted[((address >> 3) ^ (address >> 7)) % NOTED];
+        let (known, text) = place.get();
+        if known == address && text.1 as usize == key.len() {
+            return self.push(Kept::Key(parent, text));
+        }
+        let text = self.origins.borrow_mut().note(key);
+        place.set((address, text));
+        self.push(Kept::Key(parent, text))
     }
 
     pub fn key(&self, parent: Origin, key: &str) -> Origin {
@@ -97,9 +129,12 @@ impl<'r> Table<'r> {
     }
 }
 
-/// A part of the names of all nodes.
+/// A name: the first node that has a part of it, and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Text(u32, u32);
+
+/// The bytes of a name that one node has: as many as fit without making nodes larger.
+const PART: usize = 15;
 
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
@@ -109,14 +144,15 @@ enum Kept {
     Index(Origin, u32),
     Way(Origin, Text),
     Mix(Origin, Origin),
+    /// A part of a name, which is no origin.
+    Name([u8; PART]),
 }
 
 /// The origins of one render.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origins {
+    /// Names of nodes are before the nodes that have them.
     nodes: Vec<Kept>,
-    /// The names of all nodes, one behind the other.
-    names: String,
 }
 
 /// A variable, or a part of one.
@@ -135,6 +171,20 @@ impl std::fmt::Display for Path {
 }
 
 impl Origins {
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn note(&mut self, name: &str) -> Text {
+        let start = self.nodes.len() as u32;
+        for part in name.as_bytes().chunks(PART) {
+            let mut bytes = [0; PART];
+            bytes[..part.len()].copy_from_slice(part);
+            self.nodes.push(Kept::Name(bytes));
+        }
+        Text(start, name.len() as u32)
+    }
+
     /// The variables that took part in a value, each with its path, in the order in which they took part.
     pub fn paths(&self, origin: Origin) -> Vec<Path> {
         let mut found: Vec<Path> = Vec::new();
@@ -145,7 +195,7 @@ impl Origins {
                 continue;
             }
             match self.nodes.get(origin.0 as usize) {
-                None | Some(Kept::Author) => {}
+                None | Some(Kept::Author | Kept::Name(_)) => {}
                 Some(Kept::Mix(left, right)) => open.extend([*right, *left]),
                 Some(_) => self.leaf(origin, &mut open, &mut found),
             }
@@ -153,8 +203,13 @@ impl Origins {
         found
     }
 
-    fn name(&self, Text(start, end): Text) -> &str {
-        self.names.get(start as usize..end as usize).unwrap_or_default()
+    fn name(&self, Text(start, length): Text) -> String {
+        let parts = self.nodes.iter().skip(start as usize).take((length as usize).div_ceil(PART));
+        let bytes = parts.flat_map(|node| match node {
+            Kept::Name(part) => part.as_slice(),
+            _ => &[],
+        });
+        String::from_utf8(bytes.take(length as usize).copied().collect()).unwrap_or_default()
     }
 
     /// The path of a node that is no mix. Parts of a mixed value come from everything that was mixed.
@@ -165,7 +220,7 @@ impl Origins {
             match self.nodes.get(at.0 as usize) {
                 Some(Kept::Key(parent, key)) => {
                     let key = self.name(*key);
-                    steps.push(if is_plain(key) { format!(".{key}") } else { format!("[{key:?}]") });
+                    steps.push(if is_plain(&key) { format!(".{key}") } else { format!("[{key:?}]") });
                     at = *parent;
                 }
                 Some(Kept::Index(parent, index)) => {
@@ -173,12 +228,12 @@ impl Origins {
                     at = *parent;
                 }
                 Some(Kept::Way(parent, way)) => {
-                    steps.push(self.name(*way).to_owned());
+                    steps.push(self.name(*way));
                     at = *parent;
                 }
                 Some(Kept::Variable(variable)) => {
                     steps.reverse();
-                    let path = Path { variable: self.name(*variable).to_owned(), inside: steps.concat() };
+                    let path = Path { variable: self.name(*variable), inside: steps.concat() };
                     if !found.contains(&path) {
                         found.push(path);
                     }
@@ -195,4 +250,20 @@ fn is_plain(key: &str) -> bool {
     let mut characters = key.chars();
     characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first))
         && characters.all(unicode_ident::is_xid_continue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn names_of_any_length_come_back() {
+        assert_eq!(std::mem::size_of::<super::Kept>(), 16);
+        for length in [0, 1, 14, 15, 16, 29, 30, 31, 200] {
+            let name: String = "ä".repeat(length / 2) + &"x".repeat(length % 2);
+            let table = Table::new(0);
+            let origin = table.index(table.variable(&name), 1);
+            assert_eq!(table.paths(origin)[0].to_string(), format!("{name}[1]"));
+        }
+    }
 }

@@ -1,5 +1,10 @@
 //! What a render gives.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use crate::lexer::Range;
 use crate::origin::{Origin, Origins, Path};
 use crate::sink::{Mark, Piece, Sink};
@@ -9,12 +14,30 @@ use crate::template::Template;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The name of the template.
-    pub name: String,
+    pub name: Arc<str>,
+}
+
+/// The templates that took part in a render, in the order in which marks number them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sources(SmallVec<[Source; 2]>);
+
+impl Deref for Sources {
+    type Target = [Source];
+
+    fn deref(&self) -> &[Source] {
+        &self.0
+    }
+}
+
+impl<'t> FromIterator<&'t Template> for Sources {
+    fn from_iter<I: IntoIterator<Item = &'t Template>>(templates: I) -> Sources {
+        Sources(templates.into_iter().map(Source::of).collect())
+    }
 }
 
 impl Source {
-    pub(crate) fn of(template: &Template) -> Source {
-        Source { name: template.name().to_owned() }
+    fn of(template: &Template) -> Source {
+        Source { name: template.shared_name() }
     }
 }
 
@@ -23,18 +46,18 @@ impl Source {
 pub struct Output {
     text: String,
     pieces: Vec<Piece>,
-    units: Vec<Source>,
+    units: Sources,
     origins: Origins,
     fuel: u64,
 }
 
 impl Output {
-    pub(crate) fn new(sink: Sink, units: Vec<Source>, origins: Origins, fuel: u64) -> Output {
+    pub(crate) fn new(sink: Sink, units: Sources, origins: Origins, fuel: u64) -> Output {
         Output { text: sink.text, pieces: sink.pieces, units, origins, fuel }
     }
 
     /// The text, its pieces, the templates that their marks number, and the origins.
-    pub fn into_parts(self) -> (String, Vec<Piece>, Vec<Source>, Origins) {
+    pub fn into_parts(self) -> (String, Vec<Piece>, Sources, Origins) {
         (self.text, self.pieces, self.units, self.origins)
     }
 

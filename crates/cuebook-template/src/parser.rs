@@ -50,9 +50,11 @@ pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
         errors: Vec::new(),
         macros: Vec::new(),
         blocks: Vec::new(),
+        extends: false,
     };
     let statements = parser.template();
-    let mut tree = Tree { macros: parser.macros, blocks: parser.blocks, ..Tree::default() };
+    let mut tree =
+        Tree { macros: parser.macros, blocks: parser.blocks, extends: parser.extends, ..Tree::default() };
     tree.body.statements = statements;
     Parsed { tree, errors: parser.errors }
 }
@@ -82,6 +84,7 @@ struct Parser<'t> {
     errors: Vec<Error>,
     macros: Vec<Macro>,
     blocks: Vec<Block>,
+    extends: bool,
 }
 
 impl Parser<'_> {

@@ -6,14 +6,16 @@ mod items;
 mod json;
 mod tables;
 
-use std::cell::{Cell, RefCell};
-use std::rc::Weak;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value as Json;
+use smallvec::SmallVec;
 use typed_arena::Arena;
 
+pub(crate) use self::access::Printable;
 pub(crate) use self::calls::{Args, Call};
 pub(crate) use self::json::{check_depth, to_json};
 pub(crate) use self::tables::{ANYTHING, Definition, Library, may, need, row};
@@ -42,11 +44,14 @@ pub(crate) struct Render<'r> {
     pub origins: Table<'r>,
     pub host: &'r dyn Host,
     pub memory: &'r Memory,
-    /// The variables that were asked for.
+    /// The scope of the template that the render began with, if it is small: it keeps the variables that it asked for.
+    pub first: OnceCell<Rc<Scope<'r>>>,
+    /// The variables that others asked for.
     pub variables: RefCell<Few<'r, Option<Val<'r>>>>,
-    pub units: RefCell<Vec<&'r Template>>,
-    pub fuel: Cell<u64>,
-    clock: Cell<u64>,
+    pub units: RefCell<SmallVec<[&'r Template; 4]>>,
+    /// The fuel up to the next look at the clock, and what is left then.
+    left: Cell<u64>,
+    reserve: Cell<u64>,
     deadline: Option<Instant>,
     depth: Cell<usize>,
     random: Cell<u64>,
@@ -61,10 +66,10 @@ pub(crate) struct Render<'r> {
 
 impl Drop for Render<'_> {
     fn drop(&mut self) {
-        for scope in self.scopes.take().iter().filter_map(Weak::upgrade) {
+        for scope in self.scopes.get_mut().iter().filter_map(Weak::upgrade) {
             scope.slots.take();
         }
-        for space in self.namespaces.take().iter().filter_map(Weak::upgrade) {
+        for space in self.namespaces.get_mut().iter().filter_map(Weak::upgrade) {
             if let Special::Namespace(entries) = space.as_ref() {
                 entries.take();
             }
@@ -72,42 +77,48 @@ impl Drop for Render<'_> {
     }
 }
 
-/// What is made for a render and lives as long as it.
+/// What is made for a render and lives as long as it. It takes no memory before something is made.
+#[derive(Default)]
 pub(crate) struct Memory {
-    pub templates: Arena<Arc<Template>>,
-    pub values: Arena<Json>,
-    pub names: Arena<String>,
+    templates: OnceCell<Arena<Arc<Template>>>,
+    values: OnceCell<Arena<Json>>,
+    names: OnceCell<Arena<String>>,
 }
 
 impl Memory {
-    /// Takes no memory before something is made, which most renders never do.
-    pub fn new() -> Memory {
-        Memory {
-            templates: Arena::with_capacity(0),
-            values: Arena::with_capacity(0),
-            names: Arena::with_capacity(0),
-        }
+    pub fn template(&self, template: Arc<Template>) -> &Arc<Template> {
+        self.templates.get_or_init(|| Arena::with_capacity(4)).alloc(template)
+    }
+
+    pub fn value(&self, value: Json) -> &Json {
+        self.values.get_or_init(|| Arena::with_capacity(4)).alloc(value)
+    }
+
+    pub fn name(&self, name: String) -> &str {
+        self.names.get_or_init(|| Arena::with_capacity(4)).alloc(name)
     }
 }
 
 impl<'r> Render<'r> {
+    #[inline(always)]
     pub fn new(
         env: &'r Environment,
         library: &'static Library,
         host: &'r dyn Host,
         memory: &'r Memory,
-        fuel: u64,
+        (fuel, origins): (u64, usize),
     ) -> Render<'r> {
         Render {
             env,
             library,
-            origins: Table::new(),
+            origins: Table::new(origins),
             host,
             memory,
+            first: OnceCell::new(),
             variables: RefCell::default(),
-            units: RefCell::new(Vec::new()),
-            fuel: Cell::new(fuel),
-            clock: Cell::new(CLOCK),
+            units: RefCell::default(),
+            left: Cell::new(fuel.min(CLOCK)),
+            reserve: Cell::new(fuel - fuel.min(CLOCK)),
             deadline: env.limits.time.map(|time| Instant::now() + time),
             depth: Cell::new(0),
             random: Cell::new(env.seed | 1),
@@ -121,16 +132,23 @@ impl<'r> Render<'r> {
     /// Pays for work. The deadline is looked at along the way.
     #[inline]
     pub fn spend(&self, units: usize) -> Result<()> {
-        let units = units as u64;
-        let Some(left) = self.fuel.get().checked_sub(units) else { return Err(self.no_fuel()) };
-        self.fuel.set(left);
-        match self.clock.get().checked_sub(units) {
+        match self.left.get().checked_sub(units as u64) {
             Some(left) => {
-                self.clock.set(left);
+                self.left.set(left);
                 Ok(())
             }
-            None => self.look_at_clock(),
+            None => self.look_at_clock(units as u64),
         }
+    }
+
+    /// The fuel that is left.
+    pub fn fuel(&self) -> u64 {
+        self.left.get() + self.reserve.get()
+    }
+
+    pub fn set_fuel(&self, fuel: u64) {
+        self.left.set(fuel.min(CLOCK));
+        self.reserve.set(fuel - fuel.min(CLOCK));
     }
 
     #[cold]
@@ -141,8 +159,9 @@ impl<'r> Render<'r> {
     }
 
     #[cold]
-    fn look_at_clock(&self) -> Result<()> {
-        self.clock.set(CLOCK);
+    fn look_at_clock(&self, units: u64) -> Result<()> {
+        let Some(fuel) = self.fuel().checked_sub(units) else { return Err(self.no_fuel()) };
+        self.set_fuel(fuel);
         if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Err(Error::limit(Exceeded::Fuel, "the render takes longer than its time limit"));
         }
@@ -239,7 +258,9 @@ impl<'r> Render<'r> {
     pub fn origin_of(&self, val: &Val<'r>) -> Origin {
         let (inside, steps) = origin_inside(&self.origins, val);
         // What is spent beyond the end shows at the next step.
-        self.fuel.set(self.fuel.get().saturating_sub(steps as u64));
+        if steps > 0 {
+            self.set_fuel(self.fuel().saturating_sub(steps as u64));
+        }
         self.origins.mix(val.origin, inside)
     }
 

@@ -83,7 +83,7 @@ pub(crate) struct Sink {
     characters: Option<usize>,
     counted: usize,
     /// Whether a tag that prints nothing leaves a piece.
-    keep_empty: bool,
+    pub keep_empty: bool,
 }
 
 impl Sink {
@@ -109,13 +109,15 @@ impl Sink {
         expected: (usize, usize),
         keep_empty: bool,
     ) -> Sink {
-        let mut sink = Sink::new(characters.unwrap_or(bytes));
-        sink.whole = true;
-        sink.characters = characters.map(|_| 0);
-        sink.keep_empty = keep_empty;
-        sink.text.reserve(expected.0);
-        sink.pieces.reserve(expected.1);
-        sink
+        Sink {
+            text: String::with_capacity(expected.0),
+            pieces: Vec::with_capacity(expected.1),
+            limit: characters.unwrap_or(bytes).min(u32::MAX as usize / 2),
+            characters: characters.map(|_| 0),
+            counted: 0,
+            whole: true,
+            keep_empty,
+        }
     }
 
     /// Notes a tag that prints nothing, where that is wanted.
@@ -136,6 +138,14 @@ impl Sink {
         }
         self.pieces.push(Piece { start: self.text.len() as u32, mark });
         self.text.push_str(text);
+        self.check()
+    }
+
+    /// Writes a number in decimal digits.
+    #[inline]
+    pub fn write_number(&mut self, number: i64, mark: Mark) -> Result<()> {
+        self.pieces.push(Piece { start: self.text.len() as u32, mark });
+        push_digits(number, &mut self.text);
         self.check()
     }
 
@@ -176,6 +186,27 @@ impl Sink {
     }
 }
 
+/// A number in decimal digits, without the machinery of formats.
+fn push_digits(number: i64, out: &mut String) {
+    let mut buffer = [0; 20];
+    let mut at = buffer.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        out.push('-');
+    }
+    for digit in &buffer[at..] {
+        out.push(char::from(*digit));
+    }
+}
+
 /// The pieces of a part of a text, moved to its beginning.
 pub(crate) fn cut(pieces: &[Piece], start: usize, end: usize) -> Vec<Piece> {
     if start >= end {
@@ -190,4 +221,18 @@ pub(crate) fn cut(pieces: &[Piece], start: usize, end: usize) -> Vec<Piece> {
             None => Piece { start: piece.start - start, mark: piece.mark },
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_digits;
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for number in [0, 7, -7, 10, 99, 100, i64::MAX, i64::MIN, 1_234_567_890_123] {
+            let mut out = String::new();
+            push_digits(number, &mut out);
+            assert_eq!(out, number.to_string());
+        }
+    }
 }

@@ -1,5 +1,8 @@
 //! A template that was read.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::ast::Tree;
 use crate::error::{Error, ErrorKind};
 use crate::parser::{Grammar, Parsed, parse};
@@ -8,9 +11,37 @@ use crate::resolver::resolve;
 /// A template that was read. It can be rendered from several threads at once.
 #[derive(Debug, Clone)]
 pub struct Template {
-    name: String,
+    name: Arc<str>,
     text: String,
     pub(crate) tree: Tree,
+    pub(crate) sizes: Sizes,
+}
+
+/// How many bytes, pieces and origins the last render had, so that the next one asks for its memory once.
+#[derive(Debug, Default)]
+pub(crate) struct Sizes([AtomicU32; 3]);
+
+/// What is asked for at most without knowing that it is needed.
+const MOST_EXPECTED: u32 = 64 * 1024;
+
+impl Sizes {
+    pub fn expected(&self) -> [usize; 3] {
+        self.0.each_ref().map(|size| size.load(Ordering::Relaxed) as usize)
+    }
+
+    /// Notes a render, with some room for the next one.
+    pub fn note(&self, sizes: [usize; 3]) {
+        for (known, size) in self.0.iter().zip(sizes) {
+            let room = u32::try_from(size + size / 8 + 1).unwrap_or(u32::MAX).min(MOST_EXPECTED);
+            known.store(room, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Clone for Sizes {
+    fn clone(&self) -> Sizes {
+        Sizes(self.0.each_ref().map(|size| size.load(Ordering::Relaxed).into()))
+    }
 }
 
 impl Template {
@@ -18,11 +49,16 @@ impl Template {
         if text.len() > u32::MAX as usize / 2 {
             let error = Error::new(ErrorKind::Limit, "a template has at most 2 GiB").inside(0, name);
             return (
-                Template { name: name.to_owned(), text: String::new(), tree: Tree::default() },
+                Template {
+                    name: name.into(),
+                    text: String::new(),
+                    tree: Tree::default(),
+                    sizes: Sizes::default(),
+                },
                 vec![error],
             );
         }
-        let text = if text.contains('\r') {
+        let text = if memchr::memchr(b'\r', text.as_bytes()).is_some() {
             text.replace("\r\n", "\n").replace('\r', "\n")
         } else {
             text.to_owned()
@@ -30,12 +66,16 @@ impl Template {
         let Parsed { mut tree, mut errors } = parse(&text, grammar);
         resolve(&mut tree, &mut errors);
         let errors = errors.into_iter().map(|error| error.inside(0, name)).collect();
-        (Template { name: name.to_owned(), text, tree }, errors)
+        (Template { name: name.into(), text, tree, sizes: Sizes::default() }, errors)
     }
 
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
     }
 
     /// The tree, for programs that analyse templates.

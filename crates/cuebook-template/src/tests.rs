@@ -320,7 +320,7 @@ fn same_as<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
         (Value::Big(a), Value::Big(b)) => a == b,
-        (Value::Text(a), Value::Text(b)) => a.as_str() == b.as_str() && a.safe == b.safe,
+        (Value::Text(a), Value::Text(b)) => a.as_str() == b.as_str() && a.is_safe() == b.is_safe(),
         (Value::None, Value::None) => true,
         (Value::Special(a), Value::Special(b)) => std::rc::Rc::ptr_eq(a, b),
         _ => false,

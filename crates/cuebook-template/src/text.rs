@@ -13,79 +13,85 @@ pub(crate) fn unprinted(origin: Origin) -> Mark {
     Mark::Value { unit: 0, tag: UNPRINTED, origin }
 }
 
+/// A text, and whether it is safe in HTML as it is.
 #[derive(Debug, Clone)]
-pub(crate) struct Text<'r> {
-    repr: Repr<'r>,
-    /// Whether it is safe in HTML as it is.
-    pub safe: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Repr<'r> {
-    Borrowed(&'r str),
-    Shared(Rc<str>),
+pub(crate) enum Text<'r> {
+    Borrowed(bool, &'r str),
+    Shared(bool, Rc<str>),
     /// Text whose parts have several origins.
-    Marked(Rc<Sink>),
+    Marked(bool, Rc<Sink>),
 }
 
 impl<'r> From<&'r str> for Text<'r> {
     fn from(text: &'r str) -> Self {
-        Text { repr: Repr::Borrowed(text), safe: false }
+        Text::Borrowed(false, text)
     }
 }
 
 impl From<String> for Text<'_> {
     fn from(text: String) -> Self {
-        Text { repr: Repr::Shared(text.into()), safe: false }
+        Text::Shared(false, text.into())
     }
 }
 
 impl From<Sink> for Text<'_> {
     fn from(sink: Sink) -> Self {
-        Text { repr: Repr::Marked(Rc::new(sink)), safe: false }
+        Text::Marked(false, Rc::new(sink))
     }
 }
 
 impl<'r> Text<'r> {
+    #[inline]
     pub fn as_str(&self) -> &str {
-        match &self.repr {
-            Repr::Borrowed(text) => text,
-            Repr::Shared(text) => text,
-            Repr::Marked(sink) => &sink.text,
+        match self {
+            Text::Borrowed(_, text) => text,
+            Text::Shared(_, text) => text,
+            Text::Marked(_, sink) => &sink.text,
         }
     }
 
-    pub fn safe(mut self, safe: bool) -> Text<'r> {
-        self.safe = safe;
-        self
+    #[inline]
+    pub fn is_safe(&self) -> bool {
+        let (Text::Borrowed(safe, _) | Text::Shared(safe, _) | Text::Marked(safe, _)) = self;
+        *safe
+    }
+
+    pub fn safe(self, safe: bool) -> Text<'r> {
+        match self {
+            Text::Borrowed(_, text) => Text::Borrowed(safe, text),
+            Text::Shared(_, text) => Text::Shared(safe, text),
+            Text::Marked(_, sink) => Text::Marked(safe, sink),
+        }
     }
 
     /// The pieces, if it has several origins.
+    #[inline]
     pub fn pieces(&self) -> Option<&[Piece]> {
-        match &self.repr {
-            Repr::Marked(sink) => Some(&sink.pieces),
+        match self {
+            Text::Marked(_, sink) => Some(&sink.pieces),
             _ => None,
         }
     }
 
     /// A part of the text, with its pieces.
     pub fn slice(&self, start: usize, end: usize) -> Text<'r> {
-        let repr = match &self.repr {
-            Repr::Borrowed(text) => Repr::Borrowed(text.get(start..end).unwrap_or_default()),
-            Repr::Shared(text) => Repr::Shared(text.get(start..end).unwrap_or_default().into()),
-            Repr::Marked(sink) => {
+        match self {
+            Text::Borrowed(safe, text) => Text::Borrowed(*safe, text.get(start..end).unwrap_or_default()),
+            Text::Shared(safe, text) => Text::Shared(*safe, text.get(start..end).unwrap_or_default().into()),
+            Text::Marked(safe, sink) => {
                 let mut part = Sink::new(usize::MAX);
                 part.text = sink.text.get(start..end).unwrap_or_default().to_owned();
                 part.pieces = cut(&sink.pieces, start, end);
-                Repr::Marked(Rc::new(part))
+                Text::Marked(*safe, Rc::new(part))
             }
-        };
-        Text { repr, safe: self.safe }
+        }
     }
 
     /// The text with every part changed by itself, for changes that look at one character at a time.
     pub fn map(&self, change: impl Fn(&str) -> String) -> Text<'r> {
-        let Some(pieces) = self.pieces() else { return Text::from(change(self.as_str())).safe(self.safe) };
+        let Some(pieces) = self.pieces() else {
+            return Text::from(change(self.as_str())).safe(self.is_safe());
+        };
         let text = self.as_str();
         let mut sink = Sink::new(usize::MAX);
         for (at, piece) in pieces.iter().enumerate() {
@@ -97,7 +103,7 @@ impl<'r> Text<'r> {
             sink.pieces.push(Piece { start: sink.text.len() as u32, mark });
             sink.text.push_str(&changed);
         }
-        Text::from(sink).safe(self.safe)
+        Text::from(sink).safe(self.is_safe())
     }
 }
 

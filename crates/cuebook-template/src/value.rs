@@ -19,7 +19,7 @@ pub(crate) use self::missing::{Missing, Part};
 pub(crate) use self::nested::{List, origin_inside};
 pub use self::print::to_str;
 pub(crate) use self::print::{Printer, type_name};
-pub(crate) use self::scope::{Context, Cx, Scope, Unit};
+pub(crate) use self::scope::{Context, Cx, Scope, Slots, Unit};
 pub(crate) use self::special::{LoopState, MacroValue, Special};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::origin::Origin;
@@ -193,7 +193,7 @@ impl<'r> Value<'r> {
     }
 
     pub fn is_safe(&self) -> bool {
-        matches!(self, Value::Text(text) if text.safe)
+        matches!(self, Value::Text(text) if text.is_safe())
     }
 
     /// The number, for integers and booleans.

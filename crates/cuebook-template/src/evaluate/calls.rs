@@ -132,7 +132,7 @@ impl<'r> Render<'r> {
             scope = at.parent.as_ref();
         }
         let vars = cx.context.vars.borrow();
-        known.extend(vars.keys().copied());
+        known.extend(vars.names());
         match did_you_mean(name, known) {
             Some(help) => error.help(help),
             None => error,
@@ -142,9 +142,22 @@ impl<'r> Render<'r> {
     pub(super) fn call_macro(
         &self,
         value: &MacroValue<'r>,
-        mut args: Args<'r>,
+        args: Args<'r>,
         autoescape: bool,
     ) -> Result<Val<'r>> {
+        let mut sink = Sink::of(self.env.limits.string_bytes, &value.node.body.statements);
+        self.run_macro(value, args, autoescape, &mut sink)?;
+        Ok(captured(sink, autoescape))
+    }
+
+    /// Calls a macro, which writes its text to a sink.
+    pub(super) fn run_macro(
+        &self,
+        value: &MacroValue<'r>,
+        mut args: Args<'r>,
+        autoescape: bool,
+        out: &mut Sink,
+    ) -> Result<()> {
         let (node, name) = (value.node, &value.node.name);
         self.deeper(|| {
             let scope = Scope::open(self, &value.cx.context, &node.body.scope, Some(value.cx.scope.clone()));
@@ -196,10 +209,9 @@ impl<'r> Render<'r> {
                 }
                 None => {}
             }
-            let mut sink = Sink::of(self.env.limits.string_bytes, &node.body.statements);
-            self.run_all(&cx, &node.body.statements, &mut sink)?;
-            self.spend_text(sink.text.len())?;
-            Ok(captured(sink, autoescape))
+            let start = out.text.len();
+            self.run_all(&cx, &node.body.statements, out)?;
+            self.spend_text(out.text.len() - start)
         })
     }
 }

@@ -32,7 +32,7 @@ impl<'r> Render<'r> {
         self.spend(1)?;
         Ok(cx.scope.get(name.slot).unwrap_or_else(|| {
             let missing = Value::Undefined(Missing::Variable(&name.name));
-            Val::new(missing, self.origins.variable(&name.name))
+            Val::new(missing, self.origins.undefined(&name.name))
         }))
     }
 
@@ -238,7 +238,7 @@ impl<'r> Render<'r> {
         let mut paid = 0;
         for (part, value) in parts.iter().zip(&values) {
             let mut text = self.text_of(value)?;
-            if safe && !text.safe {
+            if safe && !text.is_safe() {
                 text = text.map(crate::python::escape_html);
             }
             match &part.kind {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::ast::{Load, Scope as Names};
 use crate::render::Render;
-use crate::value::{Context, Scope, Val};
+use crate::value::{Context, Scope, Slots, Val};
 
 impl<'r> Scope<'r> {
     pub fn open(
@@ -14,16 +14,32 @@ impl<'r> Scope<'r> {
         names: &'r Names,
         parent: Option<Rc<Scope<'r>>>,
     ) -> Rc<Scope<'r>> {
-        let scope = Rc::new(Scope { names, slots: RefCell::new(vec![None; names.names.len()]), parent });
-        scope.begin(render, context);
-        scope
+        let value = |(load, name): (&Load, &'r String)| match load {
+            Load::Parameter | Load::Missing => None,
+            Load::Resolve => context.resolve(render, name),
+            Load::Alias(slot) => parent.as_ref().and_then(|parent| parent.get(slot.outwards())),
+        };
+        let slots: Slots<'r> = names.loads.iter().zip(&names.names).map(value).collect();
+        Rc::new(Scope { names, slots: RefCell::new(slots), parent })
     }
 
-    /// Sets every slot to what it begins with.
+    /// The scope of the template that a render begins with.
+    pub fn open_first(render: &Render<'r>, names: &'r Names) -> Rc<Scope<'r>> {
+        let value = |(load, name): (&Load, &'r String)| match load {
+            Load::Resolve => render.ask(name),
+            _ => None,
+        };
+        let slots: Slots<'r> = names.loads.iter().zip(&names.names).map(value).collect();
+        Rc::new(Scope { names, slots: RefCell::new(slots), parent: None })
+    }
+
+    /// Sets every slot to what it begins with, those aside that the code that opens the scope sets.
+    #[inline]
     pub fn begin(&self, render: &Render<'r>, context: &Context<'r>) {
         for (index, load) in self.names.loads.iter().enumerate() {
             let value = match load {
-                Load::Parameter | Load::Missing => None,
+                Load::Parameter => continue,
+                Load::Missing => None,
                 Load::Resolve => context.resolve(render, &self.names.names[index]),
                 Load::Alias(slot) => self.get(*slot),
             };

@@ -3,12 +3,17 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use smallvec::smallvec;
+
 use super::Loaded;
-use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
+use crate::ast::{
+    Arguments, Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind,
+};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::host::{Including, Lent};
+use crate::names::FEW;
 use crate::origin::Origin;
-use crate::render::{Args, RED_ZONE, Render, STACK, to_json};
+use crate::render::{Args, Printable, RED_ZONE, Render, STACK, to_json};
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
 use crate::value::{
@@ -35,7 +40,7 @@ impl<'r> Render<'r> {
         loop {
             context.extended.set(false);
             let body = &unit.template.tree.body;
-            let scope = Scope::open(self, context, &body.scope, None);
+            let scope = self.template_scope(context, unit, &body.scope);
             let cx = Cx {
                 unit,
                 context: context.clone(),
@@ -48,6 +53,9 @@ impl<'r> Render<'r> {
                 self.scopes.borrow_mut().push(Rc::downgrade(&cx.scope));
                 cx.scope.set_own(slot, Value::Special(Rc::new(Special::Blocks(cx.clone()))).into());
             }
+            if !unit.template.tree.extends {
+                return self.run_all(&cx, &body.statements, out).map(drop);
+            }
             let mut parent = None;
             self.run_root(&cx, &body.statements, out, &mut parent)?;
             match parent {
@@ -55,6 +63,19 @@ impl<'r> Render<'r> {
                 Some(next) => unit = next,
             }
         }
+    }
+
+    fn template_scope(
+        &self,
+        context: &Context<'r>,
+        unit: Unit<'r>,
+        names: &'r crate::ast::Scope,
+    ) -> Rc<Scope<'r>> {
+        let is_first = unit.number == 0 && context.outer.is_none() && context.open;
+        if !is_first || self.first.get().is_some() || names.names.len() > FEW {
+            return Scope::open(self, context, names, None);
+        }
+        self.first.get_or_init(|| Scope::open_first(self, names)).clone()
     }
 
     /// Runs the statements of a template. `extends` names the parent that goes on.
@@ -92,10 +113,17 @@ impl<'r> Render<'r> {
         self.spend(100)?;
         let name = self.eval(cx, template)?;
         let unit = self.template_named(cx, &name)?;
+        let mut longest = 0;
         for block in &unit.template.tree.blocks {
-            cx.context.blocks.borrow_mut().entry(block.name.as_str()).or_default().push((unit, block));
+            let mut blocks = cx.context.blocks.borrow_mut();
+            match blocks.get_mut(&block.name) {
+                Some(all) => {
+                    all.push((unit, block));
+                    longest = longest.max(all.len());
+                }
+                None => blocks.add(&block.name, smallvec![(unit, block)]),
+            }
         }
-        let longest = cx.context.blocks.borrow().values().map(Vec::len).max().unwrap_or(0);
         if longest > self.env.limits.depth {
             return Err(Error::limit(Exceeded::Depth, "templates extend each other without end"));
         }
@@ -121,16 +149,21 @@ impl<'r> Render<'r> {
     }
 
     pub(super) fn run_all(&self, cx: &Cx<'r>, statements: &'r [Statement], out: &mut Sink) -> Result<Flow> {
+        // `extends` cannot be inside of another statement, so this stays as it is.
+        let silent = self.is_silent(cx);
         for statement in statements {
-            if let StatementKind::Data = statement.kind {
-                self.spend(1)?;
-                self.data(cx, statement, out).map_err(|error| self.locate(cx, error, statement))?;
-                continue;
-            }
-            let flow = self.run(cx, statement, out)?;
-            if flow != Flow::Next {
-                return Ok(flow);
-            }
+            self.spend(1).map_err(|error| self.locate(cx, error, statement))?;
+            let written = match &statement.kind {
+                StatementKind::Data | StatementKind::Emit(_) if silent => continue,
+                StatementKind::Data => self.data(cx, statement, out),
+                StatementKind::Emit(value) => self.emit(cx, statement.range.start, value, out),
+                _ => match self.check_stack().and_then(|()| self.run_kind(cx, statement, out)) {
+                    Ok(Flow::Next) => continue,
+                    Ok(flow) => return Ok(flow),
+                    Err(error) => Err(error),
+                },
+            };
+            written.map_err(|error| self.locate(cx, error, statement))?;
         }
         Ok(Flow::Next)
     }
@@ -144,8 +177,8 @@ impl<'r> Render<'r> {
         self.spend(1)?;
         self.check_stack()?;
         let flow = match &statement.kind {
+            StatementKind::Data | StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
             StatementKind::Data => self.data(cx, statement, out).map(|()| Flow::Next),
-            StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
             StatementKind::Emit(value) => {
                 self.emit(cx, statement.range.start, value, out).map(|()| Flow::Next)
             }
@@ -160,9 +193,6 @@ impl<'r> Render<'r> {
     /// Writes text of the author.
     #[inline]
     fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
-        if self.is_silent(cx) {
-            return Ok(());
-        }
         let text = statement.range.of(cx.unit.template.text());
         out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })
     }
@@ -274,25 +304,82 @@ impl<'r> Render<'r> {
                 };
                 out.write(text, mark)
             }
-            ExprKind::Name(name) if cx.scope.look(name.slot, is_plain) == Some(true) => {
-                self.spend(1).map_err(|error| error.at(value.range))?;
-                let printed = cx.scope.look(name.slot, |found| self.print(cx, tag, found, out));
-                printed.unwrap_or(Ok(())).map_err(|error| error.at(value.range))
+            ExprKind::Name(name) => {
+                let print = |found: &Val<'r>| match &found.value {
+                    Value::Text(text) if !cx.autoescape && text.pieces().is_none() => {
+                        let mark = Mark::Value { unit, tag, origin: found.origin };
+                        let text = text.as_str();
+                        Some(self.spend(1 + text.len() / 64).and_then(|()| out.write(text, mark)))
+                    }
+                    Value::Text(_) | Value::Int(_) => {
+                        Some(self.spend(1).and_then(|()| self.print(cx, tag, found, out)))
+                    }
+                    _ => None,
+                };
+                match cx.scope.look(name.slot, print).flatten() {
+                    Some(Ok(())) => Ok(()),
+                    Some(Err(error)) => Err(error.at(value.range)),
+                    None => self.emit_value(cx, tag, value, out),
+                }
             }
             ExprKind::Attribute(owner, name) if !cx.autoescape => {
                 let field = match &owner.kind {
                     ExprKind::Name(owner) => {
-                        cx.scope.look(owner.slot, |val| self.text_field(val, name)).flatten()
+                        cx.scope.look(owner.slot, |val| self.printable_field(val, name)).flatten()
                     }
                     _ => None,
                 };
-                let Some((text, origin)) = field else { return self.emit_value(cx, tag, value, out) };
-                self.spend(2 + text.len() / 64)
-                    .and_then(|()| out.write(text, Mark::Value { unit, tag, origin }))
-                    .map_err(|error| error.at(value.range))
+                let printed = match field {
+                    None => return self.emit_value(cx, tag, value, out),
+                    Some(Printable::Text(text, origin)) => self
+                        .spend(2 + text.len() / 64)
+                        .and_then(|()| out.write(text, Mark::Value { unit, tag, origin })),
+                    Some(Printable::Number(number)) => {
+                        let mark = Mark::Value { unit, tag, origin: Origin::AUTHOR };
+                        self.spend(2).and_then(|()| out.write_number(number, mark))
+                    }
+                };
+                printed.map_err(|error| error.at(value.range))
+            }
+            ExprKind::Call(callee, given) if !cx.autoescape => {
+                self.emit_call(cx, tag, value, (callee, given), out)
             }
             _ => self.emit_value(cx, tag, value, out),
         }
+    }
+
+    /// Prints what a call returns. A macro writes its text where it goes, without a copy in between.
+    fn emit_call(
+        &self,
+        cx: &Cx<'r>,
+        tag: u32,
+        value: &'r Expr,
+        (callee, given): (&'r Expr, &'r Arguments),
+        out: &mut Sink,
+    ) -> Result<()> {
+        let function = match &callee.kind {
+            ExprKind::Name(name) => cx.scope.look(name.slot, |found| match &found.value {
+                Value::Special(special) if matches!(special.as_ref(), Special::Macro(_)) => {
+                    Some(special.clone())
+                }
+                _ => None,
+            }),
+            _ => None,
+        };
+        let Some(function) = function.flatten() else { return self.emit_value(cx, tag, value, out) };
+        let Special::Macro(node) = function.as_ref() else { return Ok(()) };
+        let (start, keep_empty) = (out.text.len(), std::mem::replace(&mut out.keep_empty, false));
+        let written = self.spend(2).and_then(|()| self.check_stack()).and_then(|()| {
+            let args = self.arguments(cx, given)?;
+            self.run_macro(node, args, cx.autoescape, out)
+                .map_err(|error| error.through(cx.unit.template.name(), callee.range))
+        });
+        out.keep_empty = keep_empty;
+        written.map_err(|error| error.at(value.range).inside(cx.unit.number, cx.unit.template.name()))?;
+        if out.text.len() == start {
+            out.empty(Mark::Value { unit: cx.unit.number, tag, origin: Origin::AUTHOR });
+        }
+        Ok(())
     }
 
     fn emit_value(&self, cx: &Cx<'r>, tag: u32, value: &'r Expr, out: &mut Sink) -> Result<()> {
@@ -307,11 +394,19 @@ impl<'r> Render<'r> {
         otherwise: &'r [Statement],
     ) -> Result<&'r [Statement]> {
         for (test, body) in branches {
-            let value = self.eval(cx, test)?;
-            if self
-                .truth(&value)
-                .map_err(|error| error.at(test.range).inside(cx.unit.number, cx.unit.template.name()))?
-            {
+            let holds = match &test.kind {
+                // Most conditions are names, whose values can stay where they are.
+                ExprKind::Name(name) => {
+                    self.spend(1).map_err(|error| error.at(test.range))?;
+                    cx.scope.look(name.slot, |value| self.truth(value))
+                }
+                _ => None,
+            };
+            let holds = match holds {
+                Some(holds) => holds,
+                None => self.truth(&self.eval(cx, test)?),
+            };
+            if holds.map_err(|error| error.at(test.range).inside(cx.unit.number, cx.unit.template.name()))? {
                 return Ok(body);
             }
         }
@@ -443,20 +538,24 @@ impl<'r> Render<'r> {
                     inner.scope.begin(self, &cx.context);
                     inner
                 }
-                other => other.insert(cx.within(Scope::open(
-                    self,
-                    &cx.context,
-                    &node.body.scope,
-                    Some(cx.scope.clone()),
-                ))),
-            };
-            if let Some((slot, state)) = &state {
-                if let Special::Loop(state) = state.as_ref() {
-                    state.index.set(index);
+                other => {
+                    let scope = Scope::open(self, &cx.context, &node.body.scope, Some(cx.scope.clone()));
+                    if let Some((slot, state)) = &state {
+                        scope.set_own(*slot, Value::Special(state.clone()).into());
+                    }
+                    other.insert(cx.within(scope))
                 }
-                inner.scope.set_own(*slot, Value::Special(state.clone()).into());
+            };
+            if let Some((_, Special::Loop(state))) =
+                state.as_ref().map(|(slot, state)| (slot, state.as_ref()))
+            {
+                state.index.set(index);
             }
-            self.assign(inner, &node.target, items.get(&self.origins, index))?;
+            let item = items.get(&self.origins, index);
+            match &node.target.kind {
+                ExprKind::Name(name) => inner.scope.set(name.slot, item),
+                _ => self.assign(inner, &node.target, item)?,
+            }
             if self.run_all(inner, &node.body.statements, out)? == Flow::Break {
                 break;
             }
@@ -590,17 +689,17 @@ impl<'r> Render<'r> {
         };
         let range = node.template.range;
         let template = cx.unit.template.name();
-        let at = Including { fuel: self.fuel.get(), template, range, look_up: &look_up };
+        let at = Including { fuel: self.fuel(), template, range, look_up: &look_up };
         let written = stacker::maybe_grow(RED_ZONE, STACK, || self.host.foreign(number, &at))?;
-        self.fuel.set(written.fuel.min(self.fuel.get()));
+        self.set_fuel(written.fuel.min(self.fuel()));
         if self.is_silent(cx) {
             return Ok(());
         }
         let ends = written.parts.iter().skip(1).map(|(start, _)| *start as usize);
         for ((start, paths), end) in written.parts.iter().zip(ends.chain([written.text.len()])) {
             let origins = paths.iter().map(|path| {
-                let name: &'r str = self.memory.names.alloc(path.variable.clone());
-                self.origins.inside(self.origins.variable(name), &path.inside)
+                let name: &'r str = self.memory.name(path.variable.clone());
+                self.origins.inside(self.origins.undefined(name), &path.inside)
             });
             let origin = self.origins.mix_all(origins.collect::<Vec<_>>());
             let text = written.text.get(*start as usize..end).unwrap_or_default();
@@ -640,11 +739,6 @@ impl<'r> Render<'r> {
 fn not_a_namespace(name: &str) -> Error {
     Error::new(ErrorKind::Type, format!("`{name}` is not a namespace, so its attributes cannot be set"))
         .help(format!("begin with `{{% set {name} = namespace() %}}`"))
-}
-
-/// Whether a value can be printed where it is: text and numbers, which hold nothing else.
-fn is_plain(val: &Val<'_>) -> bool {
-    matches!(val.value, Value::Text(_) | Value::Int(_))
 }
 
 /// Captured text as a value.

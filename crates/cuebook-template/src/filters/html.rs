@@ -104,7 +104,7 @@ pub(super) fn xmlattr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             ));
         }
         let text = call.render.text_of(&value)?;
-        let shown = if text.safe { text.as_str().to_owned() } else { escape_html(text.as_str()) };
+        let shown = if text.is_safe() { text.as_str().to_owned() } else { escape_html(text.as_str()) };
         parts.push(format!("{}=\"{shown}\"", escape_html(key)));
     }
     let mut text = parts.join(" ");
@@ -159,7 +159,7 @@ pub(super) fn urlencode<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 
 pub(super) fn urlize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let text = call.text()?;
-    let escaped = if text.safe { text.as_str().to_owned() } else { escape_html(text.as_str()) };
+    let escaped = if text.is_safe() { text.as_str().to_owned() } else { escape_html(text.as_str()) };
     let shown = match call.some(0) {
         Some(_) => usize::try_from(call.integer(0, 0)?).ok(),
         None => None,

@@ -204,7 +204,7 @@ pub(super) fn join<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         call.cx.autoescape && (separator.value.is_safe() || items.iter().any(|item| item.value.is_safe()));
     let shown = |value: &Val<'r>| -> Result<Text<'r>> {
         let text = call.render.text_of(value)?;
-        Ok(if safe && !text.safe { text.map(python::escape_html) } else { text })
+        Ok(if safe && !text.is_safe() { text.map(python::escape_html) } else { text })
     };
     let between = shown(&separator)?;
     let between_origin = call.render.origin_of(&separator);

@@ -29,7 +29,7 @@ fn whole<'r>(call: &mut Call<'_, 'r>, change: impl Fn(&str) -> String) -> Result
     let changed = change(text.as_str());
     let origin = call.origin();
     let Some(pieces) = text.pieces().filter(|_| changed.len() == text.as_str().len()) else {
-        return Ok(Val::text(Text::from(changed).safe(text.safe), origin));
+        return Ok(Val::text(Text::from(changed).safe(text.is_safe()), origin));
     };
     let mut builder = Builder::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -38,10 +38,10 @@ fn whole<'r>(call: &mut Call<'_, 'r>, change: impl Fn(&str) -> String) -> Result
         match changed.get(start..end) {
             Some(part) if part == &text.as_str()[start..end] => builder.mark(part, piece.mark),
             Some(part) => builder.push(part, piece.mark.origin()),
-            None => return Ok(Val::text(Text::from(changed).safe(text.safe), origin)),
+            None => return Ok(Val::text(Text::from(changed).safe(text.is_safe()), origin)),
         }
     }
-    Ok(Val::text(builder.finish().safe(text.safe), origin))
+    Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
 }
 
 pub(super) fn capitalize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -66,7 +66,7 @@ pub(super) fn title<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         out
     })?;
     if let Value::Text(text) = &mut value.value {
-        text.safe = false;
+        *text = text.clone().safe(false);
     }
     Ok(value)
 }
@@ -96,7 +96,7 @@ pub(crate) fn padded<'r>(
     builder.push(&fill.repeat(left), origin);
     builder.push_text(text, origin);
     builder.push(&fill.repeat(right), origin);
-    Val::text(builder.finish().safe(text.safe), origin)
+    Val::text(builder.finish().safe(text.is_safe()), origin)
 }
 
 pub(super) fn trim<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -148,7 +148,7 @@ pub(super) fn truncate<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let mut builder = Builder::new();
     builder.push_text(&text.slice(0, cut), call.value.origin);
     builder.push_text(&end, call.arg(2).map_or(Origin::AUTHOR, |end| end.origin));
-    Ok(Val::text(builder.finish().safe(text.safe), call.origin()))
+    Ok(Val::text(builder.finish().safe(text.is_safe()), call.origin()))
 }
 
 pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -186,7 +186,7 @@ pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         builder.push_text(&text.slice(start, end), origin);
         call.render.spend_growth(&mut paid, builder.len())?;
     }
-    Ok(Val::text(builder.finish().safe(text.safe), call.origin()))
+    Ok(Val::text(builder.finish().safe(text.is_safe()), call.origin()))
 }
 
 fn ends_line(text: &str) -> bool {
@@ -215,8 +215,8 @@ pub(super) fn replace<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?;
         return Ok(Val::text(replaced, call.render.origins.mix(call.origin(), new_origin)));
     }
-    let safe = text.safe || old.safe || new.safe;
-    let escaped = |text: Text<'r>| if safe && !text.safe { text.map(python::escape_html) } else { text };
+    let safe = text.is_safe() || old.is_safe() || new.is_safe();
+    let escaped = |text: Text<'r>| if safe && !text.is_safe() { text.map(python::escape_html) } else { text };
     let (text, new) = (escaped(text), escaped(new));
     let replaced =
         replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?.safe(safe);

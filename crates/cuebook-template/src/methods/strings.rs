@@ -164,7 +164,7 @@ impl<'r> Method<'_, 'r> {
         self.render.spend_text(text.as_str().len())?;
         let given = self.given.iter().flatten().map(|value| self.render.origin_of(value));
         let origin = self.render.origins.mix(self.origin(), self.render.origins.mix_all(given));
-        Ok(Val::text(text.safe(self.text.safe), origin))
+        Ok(Val::text(text.safe(self.text.is_safe()), origin))
     }
 
     fn part(&self, start: usize, end: usize) -> Val<'r> {
@@ -224,7 +224,7 @@ impl<'r> Method<'_, 'r> {
                 self.string(1)?;
                 let count = self.integer(2, -1)?;
                 let mut new_text = self.render.text_of(new)?;
-                if self.text.safe && !new_text.safe {
+                if self.text.is_safe() && !new_text.is_safe() {
                     new_text = new_text.map(python::escape_html);
                 }
                 let new = (&new_text, self.render.origin_of(new));
@@ -413,12 +413,12 @@ impl<'r> Method<'_, 'r> {
             };
             let item_origin = self.render.origin_of(item);
             origin = self.render.origins.mix(origin, item_origin);
-            let escape = self.text.safe && !part.safe;
+            let escape = self.text.is_safe() && !part.is_safe();
             builder
                 .push_text(&if escape { part.map(python::escape_html) } else { part.clone() }, item_origin);
             self.render.spend_growth(&mut paid, builder.len())?;
         }
-        Ok(Val::text(builder.finish().safe(self.text.safe), origin))
+        Ok(Val::text(builder.finish().safe(self.text.is_safe()), origin))
     }
 
     fn split(&self) -> Result<Val<'r>> {

@@ -51,7 +51,10 @@ impl Parser<'_> {
             "for" => self.parse_for()?,
             "if" => self.parse_if()?,
             "block" => self.parse_block(tag_range)?,
-            "extends" => StatementKind::Extends(self.expression()?),
+            "extends" => {
+                self.extends = true;
+                StatementKind::Extends(self.expression()?)
+            }
             "print" => return self.parse_print(start, out),
             "macro" => self.parse_macro()?,
             "include" => self.parse_include()?,

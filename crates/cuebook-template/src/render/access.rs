@@ -12,6 +12,12 @@ use crate::python::{length, offset_of};
 use crate::text::Text;
 use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
 
+/// What can be printed without a value in between.
+pub(crate) enum Printable<'r> {
+    Text(&'r str, Origin),
+    Number(i64),
+}
+
 impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
     pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str, written: &'r str) -> Result<Val<'r>> {
@@ -32,10 +38,10 @@ impl<'r> Render<'r> {
     }
 
     /// The value of a key of a dict.
-    fn key(&self, val: &Val<'r>, name: &str) -> Option<Val<'r>> {
+    fn key(&self, val: &Val<'r>, name: &'r str) -> Option<Val<'r>> {
         match &val.value {
             Value::Map(map) => entry(map, name).map(|json| {
-                let origin = self.origins.key(val.origin, name);
+                let origin = self.origins.part(val.origin, name);
                 Val::new(Value::from_json(json), origin)
             }),
             Value::Dict(dict) => dict.get(&Key::Text(name.to_owned())).cloned(),
@@ -49,7 +55,7 @@ impl<'r> Render<'r> {
         match &val.value {
             Value::Map(map) => {
                 let value = Value::from_json(self.field(map, val, name)?);
-                Some(Val::new(value, self.origins.key(val.origin, name)))
+                Some(Val::new(value, self.origins.part(val.origin, name)))
             }
             Value::Special(special) => match special.as_ref() {
                 Special::Loop(state) => self.loop_attribute(state, name),
@@ -62,18 +68,30 @@ impl<'r> Render<'r> {
     /// The entry that `value.name` means where the value is this dict of the caller's, if it has no such method.
     #[inline]
     fn field(&self, map: &'r Map<String, Json>, val: &Val<'r>, name: &str) -> Option<&'r Json> {
-        if name.starts_with("__") || (self.library.method)(&val.value, name).is_some() {
+        // No method of a dict begins with another letter.
+        let may_be_method =
+            matches!(name.as_bytes(), [b'_' | b'c' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..]);
+        if may_be_method && (name.starts_with("__") || (self.library.method)(&val.value, name).is_some()) {
             return None;
         }
         entry(map, name)
     }
 
-    /// The text that `value.name` means where the value is a dict of the caller's, with its origin.
+    /// What `value.name` means where that is a text of the caller's, or a number of a loop.
     #[inline]
-    pub(crate) fn text_field(&self, val: &Val<'r>, name: &str) -> Option<(&'r str, Origin)> {
-        let Value::Map(map) = &val.value else { return None };
-        match self.field(map, val, name)? {
-            Json::String(text) => Some((text, self.origins.key(val.origin, name))),
+    pub(crate) fn printable_field(&self, val: &Val<'r>, name: &'r str) -> Option<Printable<'r>> {
+        match &val.value {
+            Value::Map(map) => match self.field(map, val, name)? {
+                Json::String(text) => Some(Printable::Text(text, self.origins.part(val.origin, name))),
+                _ => None,
+            },
+            Value::Special(special) => match special.as_ref() {
+                Special::Loop(state) => match self.loop_attribute(state, name)?.value {
+                    Value::Int(number) => Some(Printable::Number(number)),
+                    _ => None,
+                },
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -123,8 +141,10 @@ impl<'r> Render<'r> {
             },
             Special::Module(context, _) => context.offered(name),
             Special::Blocks(cx) => {
-                let found = cx.context.blocks.borrow().get_key_value(name).map(|(name, _)| *name);
-                found.map(|name| Value::Special(Rc::new(Special::Block(cx.clone(), name, 0))).into())
+                let found = cx.context.blocks.borrow().get(name).and_then(|all| all.first()).copied();
+                found.map(|(_, block)| {
+                    Value::Special(Rc::new(Special::Block(cx.clone(), &block.name, 0))).into()
+                })
             }
             Special::Block(cx, block, replaced) if name == "super" => {
                 Some(self.parent_block(cx, block, replaced + 1))
@@ -302,7 +322,7 @@ impl<'r> Render<'r> {
             Value::Text(text) => {
                 let characters: Vec<char> = text.as_str().chars().collect();
                 let picked: String = places.iter().map(|at| characters[at]).collect();
-                Val::text(Text::from(picked).safe(text.safe), self.origin_of(val))
+                Val::text(Text::from(picked).safe(text.is_safe()), self.origin_of(val))
             }
             Value::Tuple(items) => {
                 let picked = places.iter().map(|at| items[at].clone()).collect();

@@ -75,7 +75,7 @@ impl Value<'_> {
                 Special::Group(_) => own(&["grouper", "list"]),
                 Special::Cycler { .. } => own(&["current"]),
                 Special::Module(context, _) => own(&context.exported.borrow()),
-                Special::Blocks(cx) => own(&cx.context.blocks.borrow().keys().copied().collect::<Vec<_>>()),
+                Special::Blocks(cx) => own(&cx.context.blocks.borrow().names().collect::<Vec<_>>()),
                 _ => Vec::new(),
             },
             _ => Vec::new(),

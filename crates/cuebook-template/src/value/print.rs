@@ -110,7 +110,7 @@ impl Printer {
             Value::Int(number) => self.out.push_str(&number.to_string()),
             Value::Big(number) => self.out.push_str(&number.to_string()),
             Value::Float(number) => self.out.push_str(&float_repr(*number)),
-            Value::Text(text) if text.safe => {
+            Value::Text(text) if text.is_safe() => {
                 self.out.push_str("Markup(");
                 quote(&mut self.out, text.as_str());
                 self.out.push(')');

@@ -3,8 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::Val;
-use crate::ast::{Block, Scope as Names, Slot};
+use crate::ast::{Block, Load, Scope as Names, Slot};
+use crate::names::Few;
 use crate::template::Template;
 
 /// A template with its number in this render.
@@ -14,11 +17,14 @@ pub(crate) struct Unit<'r> {
     pub number: u32,
 }
 
+/// Values by slot. Most scopes have few, which need no memory apart from the scope.
+pub(crate) type Slots<'r> = SmallVec<[Option<Val<'r>>; 4]>;
+
 /// The values of one scope.
 #[derive(Debug)]
 pub(crate) struct Scope<'r> {
     pub names: &'r Names,
-    pub slots: RefCell<Vec<Option<Val<'r>>>>,
+    pub slots: RefCell<Slots<'r>>,
     pub parent: Option<Rc<Scope<'r>>>,
 }
 
@@ -56,6 +62,14 @@ impl<'r> Scope<'r> {
         self.set(Slot { up: 0, index }, value);
     }
 
+    /// What the context has under a name, if this scope has asked for it and nothing here assigns it.
+    #[inline]
+    pub fn resolved(&self, name: &str) -> Option<Option<Val<'r>>> {
+        let index = self.names.names.iter().position(|known| known == name)?;
+        let asked = self.names.loads[index] == Load::Resolve && !self.names.stored[index];
+        asked.then(|| self.slots.borrow()[index].clone())
+    }
+
     /// A name that some scope around assigns, as an include sees it.
     pub fn find(&self, name: &str) -> Option<Val<'r>> {
         let mut scope = self;
@@ -80,13 +94,16 @@ impl<'r> Scope<'r> {
 }
 
 /// The blocks of a template and its parents, by name, the most derived first.
-pub(crate) type Blocks<'r> = crate::names::Names<&'r str, Vec<(Unit<'r>, &'r Block)>>;
+pub(crate) type Blocks<'r> = Few<'r, Replaced<'r>>;
+
+/// A block and those that it replaces.
+pub(crate) type Replaced<'r> = SmallVec<[(Unit<'r>, &'r Block); 2]>;
 
 /// What names mean that no scope of a template has.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
     /// What the template has set at its top level.
-    pub vars: RefCell<crate::names::Names<&'r str, Val<'r>>>,
+    pub vars: RefCell<Few<'r, Val<'r>>>,
     /// The names among these that another template can import.
     pub exported: RefCell<Vec<&'r str>>,
     /// What the template that includes this one has set.
@@ -100,11 +117,12 @@ pub(crate) struct Context<'r> {
 }
 
 impl<'r> Context<'r> {
+    #[inline(always)]
     fn new(unit: Option<Unit<'r>>) -> Context<'r> {
         let mut blocks = Blocks::default();
         if let Some(unit) = unit {
             for block in &unit.template.tree.blocks {
-                blocks.insert(block.name.as_str(), vec![(unit, block)]);
+                blocks.add(block.name.as_str(), smallvec![(unit, block)]);
             }
         }
         Context {
@@ -156,7 +174,7 @@ impl<'r> Context<'r> {
     }
 
     pub fn set(&self, name: &'r str, value: Val<'r>, exported: bool) {
-        self.vars.borrow_mut().insert(name, value);
+        self.vars.borrow_mut().set(name, value);
         let mut names = self.exported.borrow_mut();
         if !exported {
             names.retain(|other| *other != name);

@@ -30,7 +30,6 @@ pub use settings::Settings;
 pub use style::Style;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
@@ -53,7 +52,6 @@ pub struct Template {
     program: Arc<Program>,
     /// Templates whose names renders computed, by the names of their sources.
     computed: Mutex<HashMap<String, Arc<Computed>>>,
-    expected: (AtomicUsize, AtomicUsize),
 }
 
 /// A template whose name a render computed.
@@ -78,7 +76,6 @@ impl Template {
             settings: settings.clone(),
             program,
             computed: Mutex::default(),
-            expected: Default::default(),
         })
     }
 
@@ -100,13 +97,7 @@ impl Template {
     fn render_with(&self, values: Values<'_>, limit: usize) -> Result<Output> {
         meter::render(self.settings.seconds, || {
             meter::has_time().map_err(|late| errors::too_late(&self.main, late))?;
-            let expected = (self.expected.0.load(Ordering::Relaxed), self.expected.1.load(Ordering::Relaxed));
-            let output =
-                meter::template(self.settings.fuel, || render::render(self, values, limit, expected))?;
-            // A little room more: the next scope is rarely exactly as long.
-            self.expected.0.store(output.text.len() + output.text.len() / 8, Ordering::Relaxed);
-            self.expected.1.store(output.pieces.len() + output.pieces.len() / 8, Ordering::Relaxed);
-            Ok(output)
+            meter::template(self.settings.fuel, || render::render(self, values, limit))
         })
     }
 

@@ -47,12 +47,7 @@ struct Running<'r> {
 }
 
 /// Renders a template.
-pub(super) fn render(
-    template: &Template,
-    values: Values<'_>,
-    limit: usize,
-    expected: (usize, usize),
-) -> Result<Output> {
+pub(super) fn render(template: &Template, values: Values<'_>, limit: usize) -> Result<Output> {
     let program = &template.program;
     let main = program.main()?;
     let running =
@@ -61,7 +56,6 @@ pub(super) fn render(
         fuel: Some(meter::steps_left().unwrap_or(template.settings.fuel)),
         characters: Some(limit),
         keep_empty: template.settings.keep_empty,
-        expected,
     };
     let output = super::guests::during(|| program.environment.render_for(main, &running, options));
     let output = output.map_err(|error| errors::explain(template, values, &error, limit))?;
@@ -154,7 +148,7 @@ impl Running<'_> {
             .map(|source| {
                 let unknown = || {
                     Unit::new(
-                        Source::new(source.name.as_str(), ""),
+                        Source::new(&*source.name, ""),
                         Default::default(),
                         Vec::new(),
                         Vec::new(),
