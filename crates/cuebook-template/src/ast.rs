@@ -3,9 +3,14 @@
 
 mod walk;
 
+use compact_str::CompactString;
+
 pub use self::walk::each_child;
 pub(crate) use self::walk::each_child_mut;
 use crate::lexer::Range;
+
+/// A name or another short text, which needs no memory apart from the tree.
+pub type Word = CompactString;
 
 /// Where a name's value is: a slot in a scope, so many scopes outwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,13 +38,15 @@ pub struct Expr {
 pub enum ExprKind {
     Name(Name),
     /// A namespace's attribute as the target of `set`.
-    NamespaceTarget(Name, String),
+    NamespaceTarget(Box<(Name, Word)>),
     None,
     Bool(bool),
-    Int(i128),
+    Int(i64),
+    /// An integer that 64 bits do not hold.
+    Big(Box<i128>),
     Float(f64),
     /// A string; the offset of its content if that is written exactly so.
-    Text(String, Option<u32>),
+    Text(Word, Option<u32>),
     List(Vec<Expr>),
     Tuple(Vec<Expr>),
     Dict(Vec<(Expr, Expr)>),
@@ -52,7 +59,7 @@ pub enum ExprKind {
     Not(Box<Expr>),
     /// The test, what is taken if it is true, and otherwise.
     If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
-    Attribute(Box<Expr>, String),
+    Attribute(Box<Expr>, Word),
     Item(Box<Expr>, Box<Expr>),
     Slice(Box<Expr>, Box<Slice>),
     Call(Box<Expr>, Box<Arguments>),
@@ -63,7 +70,7 @@ pub enum ExprKind {
 /// A name and, once the template is resolved, its slot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Name {
-    pub name: String,
+    pub name: Word,
     pub slot: Slot,
     pub range: Range,
 }
@@ -71,7 +78,7 @@ pub struct Name {
 /// A filter or test with its arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Named {
-    pub name: String,
+    pub name: Word,
     pub range: Range,
     pub arguments: Arguments,
 }
@@ -79,7 +86,7 @@ pub struct Named {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Arguments {
     pub positional: Vec<Expr>,
-    pub named: Vec<(String, Expr)>,
+    pub named: Vec<(Word, Expr)>,
     pub star: Option<Expr>,
     pub double_star: Option<Expr>,
 }
@@ -137,7 +144,8 @@ pub enum StatementKind {
     With(Box<With>),
     /// Statements in a scope of their own; `autoescape` if given.
     Autoescape(Box<(Expr, Body)>),
-    Set(Expr, Expr),
+    /// The target and the value.
+    Set(Box<(Expr, Expr)>),
     SetBlock(Box<SetBlock>),
     FilterBlock(Box<(Expr, Body)>),
     /// Index into the template's macros.
@@ -163,15 +171,20 @@ pub struct Body {
     pub scope: Scope,
 }
 
-/// What a scope holds, and what it begins with.
+/// What a scope holds, by slot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scope {
-    /// The names by slot.
-    pub names: Vec<String>,
-    /// What each slot begins with.
-    pub loads: Vec<Load>,
-    /// Whether something assigns the name in this scope, by slot.
-    pub stored: Vec<bool>,
+    pub slots: Vec<Held>,
+}
+
+/// A name of a scope.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    pub name: Word,
+    /// What it begins with.
+    pub load: Load,
+    /// Whether something assigns it in this scope.
+    pub stored: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,7 +226,7 @@ pub struct SetBlock {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Macro {
-    pub name: String,
+    pub name: Word,
     pub parameters: Vec<Name>,
     /// Defaults of the last parameters.
     pub defaults: Vec<Expr>,
@@ -227,7 +240,7 @@ pub struct Macro {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    pub name: String,
+    pub name: Word,
     pub scoped: bool,
     pub required: bool,
     pub body: Body,
@@ -255,7 +268,7 @@ pub enum Imported {
     /// `import … as name`.
     Module(Name),
     /// `from … import name as other`.
-    Names(Vec<(String, Name)>),
+    Names(Vec<(Word, Name)>),
 }
 
 /// A template that was read.

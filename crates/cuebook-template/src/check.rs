@@ -124,7 +124,7 @@ impl Check<'_> {
                 self.expression(&node.0, false);
                 self.body(&node.1);
             }
-            StatementKind::Set(_, value) => self.expression(value, soft),
+            StatementKind::Set(node) => self.expression(&node.1, soft),
             StatementKind::SetBlock(node) => {
                 node.filter.iter().for_each(|filter| self.expression(filter, false));
                 self.body(&node.body);
@@ -148,7 +148,7 @@ impl Check<'_> {
         if !soft {
             match &value.kind {
                 ExprKind::Filter(_, named)
-                    if library(self.env.style).filter(&named.name).is_none()
+                    if library(self.env.style).filter(named.name.as_str()).is_none()
                         && !self.env.has_filter(&named.name) =>
                 {
                     let known = self.env.callables()[0].clone().into_iter();
@@ -156,7 +156,7 @@ impl Check<'_> {
                 }
                 ExprKind::Test(_, named) if library(self.env.style).test(&named.name).is_none() => {
                     let custom = &self.env.tests;
-                    if !custom.contains_key(&named.name) {
+                    if !custom.contains_key(named.name.as_str()) {
                         let known =
                             library(self.env.style).test_names().chain(custom.keys().map(String::as_str));
                         self.errors.push(unknown("test", &named.name, known).at(named.range));

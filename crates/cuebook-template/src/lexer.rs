@@ -3,6 +3,9 @@
 //! Every token has its byte range in the text. A character that begins no token becomes an error token, so the parser
 //! can report it and go on behind the tag.
 
+mod token;
+
+pub(crate) use self::token::{Kind, Number, Op, Token, Tokens};
 use crate::python::is_space;
 
 /// Settings of the lexer, named as in Jinja2.
@@ -41,43 +44,14 @@ impl Range {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
-    Data,
-    VariableBegin,
-    VariableEnd,
-    BlockBegin,
-    BlockEnd,
-    Name,
-    /// A string, with its content; `true` if the content is written exactly so between the quotes.
-    Text(String, bool),
-    Integer(i128),
-    Float(f64),
-    /// An operator, by its spelling.
-    Operator(&'static str),
-    /// Something that begins no token, with the message for it.
-    Error(String),
-    End,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Token {
-    pub kind: Kind,
-    pub range: Range,
-}
-
-/// Operators, the longer ones first.
-const OPERATORS: [&str; 26] = [
-    "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<",
-    "=", ".", ":", "|", ",", ";",
-];
-
-pub(crate) fn tokens(text: &str, settings: Whitespace) -> Vec<Token> {
+pub(crate) fn tokens(text: &str, settings: Whitespace) -> Tokens {
     let end = match text.strip_suffix('\n') {
         Some(rest) if !settings.keep_trailing_newline => rest.len(),
         _ => text.len(),
     };
-    let mut lexer = Lexer { text: &text[..end], at: 0, settings, line_starts: true, tokens: Vec::new() };
+    let mut lexer =
+        Lexer { text: &text[..end], at: 0, settings, line_starts: true, tokens: Tokens::default() };
+    lexer.tokens.all.reserve(64);
     lexer.run();
     lexer.tokens
 }
@@ -88,7 +62,7 @@ struct Lexer<'t> {
     settings: Whitespace,
     /// Whether the text before `at` is the start of a line, as `lstrip_blocks` sees it.
     line_starts: bool,
-    tokens: Vec<Token>,
+    tokens: Tokens,
 }
 
 /// The kinds of tags.
@@ -101,11 +75,15 @@ enum Opening {
 
 impl Lexer<'_> {
     fn push(&mut self, kind: Kind, start: usize, end: usize) {
-        self.tokens.push(Token { kind, range: Range::new(start, end) });
+        self.tokens.push(kind, start, end);
     }
 
     fn rest(&self) -> &str {
         &self.text[self.at..]
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
     }
 
     fn run(&mut self) {
@@ -138,7 +116,7 @@ impl Lexer<'_> {
     fn next_opening(&self) -> Option<(usize, Opening)> {
         let bytes = self.text.as_bytes();
         let mut at = self.at;
-        while let Some(found) = self.text[at..].find('{') {
+        while let Some(found) = memchr::memchr(b'{', &bytes[at..]) {
             at += found;
             match bytes.get(at + 1) {
                 Some(b'{') => return Some((at, Opening::Variable)),
@@ -168,12 +146,21 @@ impl Lexer<'_> {
     }
 
     fn skip_spaces(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches(is_space).len();
+        while self.byte(self.at) == Some(b' ') {
+            self.at += 1;
+        }
+        // What else is white space is rare.
+        if self.byte(self.at).is_some_and(|byte| byte < b' ' || byte >= 0x7f) {
+            let rest = self.rest();
+            self.at += rest.len() - rest.trim_start_matches(is_space).len();
+        }
     }
 
     /// Steps over the end of a tag, `}}`, `%}` or `#}`, with the white space that belongs to it.
     fn closing(&mut self, close: &str) -> bool {
+        if !matches!(self.byte(self.at), Some(b'-' | b'+' | b'}' | b'%' | b'#')) {
+            return false;
+        }
         let rest = self.rest();
         let block = close != "}}";
         let start = self.at;
@@ -197,11 +184,7 @@ impl Lexer<'_> {
     fn comment(&mut self, begin: usize) {
         match self.rest().find("#}") {
             None => {
-                self.push(
-                    Kind::Error("this comment is not closed: `#}` is missing".to_owned()),
-                    begin,
-                    begin + 2,
-                );
+                self.tokens.push_error("this comment is not closed: `#}` is missing", begin, begin + 2);
                 self.at = self.text.len();
             }
             Some(length) => {
@@ -253,11 +236,8 @@ impl Lexer<'_> {
             }
             from = tag + 2;
         }
-        self.push(
-            Kind::Error("this `raw` block is not closed: `{% endraw %}` is missing".to_owned()),
-            begin,
-            body,
-        );
+        let message = "this `raw` block is not closed: `{% endraw %}` is missing";
+        self.tokens.push_error(message, begin, body);
         self.at = self.text.len();
     }
 
@@ -266,7 +246,7 @@ impl Lexer<'_> {
             Opening::Variable => ("}}", Kind::VariableEnd),
             _ => ("%}", Kind::BlockEnd),
         };
-        let mut open: Vec<&'static str> = Vec::new();
+        let mut open: Vec<Op> = Vec::new();
         loop {
             self.skip_spaces();
             let start = self.at;
@@ -274,118 +254,119 @@ impl Lexer<'_> {
                 self.push(end, start, self.at);
                 return;
             }
-            let Some(first) = self.rest().chars().next() else { return };
-            if first.is_ascii_digit() {
-                self.number();
-            } else if is_word(first) {
-                self.name();
-            } else if first == '"' || first == '\'' {
-                self.string(first);
-            } else if let Some(operator) =
-                OPERATORS.iter().find(|operator| self.rest().starts_with(**operator))
-            {
-                self.at += operator.len();
-                let kind = match balance(&mut open, operator) {
-                    None => Kind::Operator(operator),
-                    Some(message) => Kind::Error(message),
-                };
-                self.push(kind, start, self.at);
-            } else {
-                self.at += first.len_utf8();
-                self.push(Kind::Error(format!("unexpected character {first:?}")), start, self.at);
+            let Some(first) = self.byte(start) else { return };
+            match first {
+                b'0'..=b'9' => self.number(),
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.name(),
+                b'"' | b'\'' => self.string(first),
+                _ => match Op::read(&self.text.as_bytes()[start..]) {
+                    Some(operator) => {
+                        self.at += operator.spelling().len();
+                        match balance(&mut open, operator) {
+                            None => self.push(Kind::Operator(operator), start, self.at),
+                            Some(message) => self.tokens.push_error(message, start, self.at),
+                        }
+                    }
+                    None => self.other(),
+                },
             }
         }
     }
 
+    /// Reads what does not begin with a character of ASCII that begins a token.
+    fn other(&mut self) {
+        let start = self.at;
+        let Some(first) = self.rest().chars().next() else { return };
+        if is_word(first) {
+            return self.name();
+        }
+        self.at += first.len_utf8();
+        self.tokens.push_error(format!("unexpected character {first:?}"), start, self.at);
+    }
+
     fn name(&mut self) {
-        let (start, rest) = (self.at, self.rest());
+        let (start, bytes) = (self.at, self.text.as_bytes());
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let length = bytes[start..].iter().position(|byte| !plain(byte)).unwrap_or(bytes.len() - start);
+        if self.byte(start + length).is_none_or(|next| next.is_ascii()) {
+            self.at += length;
+            return self.push(Kind::Name, start, self.at);
+        }
+        let rest = self.rest();
         let length = rest.find(|character| !is_word(character)).unwrap_or(rest.len());
         let name = &rest[..length];
         let mut characters = name.chars();
         let valid = characters.next().is_some_and(|first| first == '_' || unicode_ident::is_xid_start(first))
             && characters.all(unicode_ident::is_xid_continue);
-        let kind = if valid { Kind::Name } else { Kind::Error(format!("`{name}` is not a name")) };
+        let invalid = (!valid).then(|| format!("`{name}` is not a name"));
         self.at += length;
-        self.push(kind, start, self.at);
+        match invalid {
+            None => self.push(Kind::Name, start, self.at),
+            Some(message) => self.tokens.push_error(message, start, self.at),
+        }
     }
 
     fn number(&mut self) {
         let start = self.at;
         let after_dot = self.text[..start].ends_with('.');
         let rest = self.rest();
-        let (length, kind) = match (!after_dot).then(|| float_length(rest)).flatten() {
+        let (length, number) = match (!after_dot).then(|| float_length(rest)).flatten() {
             Some(length) => {
-                let digits = rest[..length].replace('_', "");
-                (
-                    length,
-                    digits.parse().map_or_else(|_| Kind::Error("invalid number".to_owned()), Kind::Float),
-                )
+                let number = rest[..length].replace('_', "").parse();
+                (length, number.map(Number::Float).map_err(|_| "invalid number"))
             }
             None => integer(rest),
         };
         self.at += length;
-        self.push(kind, start, self.at);
+        match number {
+            Ok(number) => self.tokens.push_number(number, start, self.at),
+            Err(message) => self.tokens.push_error(message, start, self.at),
+        }
     }
 
-    fn string(&mut self, quote: char) {
+    fn string(&mut self, quote: u8) {
         let start = self.at;
         let body = start + 1;
-        let mut escaped = false;
-        let mut end = None;
-        for (at, character) in self.text[body..].char_indices() {
-            match character {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                _ if character == quote => {
-                    end = Some(body + at);
-                    break;
+        let bytes = self.text.as_bytes();
+        let (mut at, mut escapes) = (body, false);
+        let end = loop {
+            match memchr::memchr2(quote, b'\\', &bytes[at..]) {
+                None => break None,
+                Some(found) if bytes[at + found] == quote => break Some(at + found),
+                Some(found) => {
+                    escapes = true;
+                    // What is behind a backslash ends nothing.
+                    at = (at + found + 2).min(bytes.len());
                 }
-                _ => {}
             }
-        }
+        };
         let Some(end) = end else {
             self.at = self.text.len();
-            return self.push(
-                Kind::Error(format!("this string is not closed: {quote} is missing")),
-                start,
-                body,
-            );
+            let message = format!("this string is not closed: {} is missing", char::from(quote));
+            return self.tokens.push_error(message, start, body);
         };
-        let content = &self.text[body..end];
         self.at = end + 1;
-        let kind = match unescape(content) {
-            Ok(value) => {
-                let exact = value == content;
-                Kind::Text(value, exact)
-            }
-            Err(message) => Kind::Error(message),
-        };
-        self.push(kind, start, end + 1);
+        match escapes.then(|| unescape(&self.text[body..end])) {
+            Some(Err(message)) => self.tokens.push_error(message, start, end + 1),
+            _ => self.push(Kind::Text(escapes), start, end + 1),
+        }
     }
 }
 
 /// Keeps track of open brackets; the message if one does not fit.
-fn balance(open: &mut Vec<&'static str>, operator: &'static str) -> Option<String> {
-    let expected = match operator {
-        "(" => {
-            open.push(")");
-            return None;
-        }
-        "[" => {
-            open.push("]");
-            return None;
-        }
-        "{" => {
-            open.push("}");
-            return None;
-        }
-        ")" | "]" | "}" => open.pop(),
-        _ => return None,
-    };
-    match expected {
+fn balance(open: &mut Vec<Op>, operator: Op) -> Option<String> {
+    if let Some(closing) = operator.closing() {
+        open.push(closing);
+        return None;
+    }
+    if !operator.closes() {
+        return None;
+    }
+    let found = operator.spelling();
+    match open.pop() {
         Some(expected) if expected == operator => None,
-        Some(expected) => Some(format!("unexpected `{operator}`, expected `{expected}`")),
-        None => Some(format!("unexpected `{operator}`")),
+        Some(expected) => Some(format!("unexpected `{found}`, expected `{}`", expected.spelling())),
+        None => Some(format!("unexpected `{found}`")),
     }
 }
 
@@ -434,13 +415,12 @@ fn float_length(text: &str) -> Option<usize> {
     }
 }
 
-fn integer(text: &str) -> (usize, Kind) {
+fn integer(text: &str) -> (usize, Result<Number, &'static str>) {
     let parse = |length: usize, skip: usize, radix: u32| {
         let number = text[skip..length].replace('_', "");
         let number = if number.is_empty() { "0" } else { &number };
-        let kind = i128::from_str_radix(number, radix)
-            .map_or_else(|_| Kind::Error("this number is too large".to_owned()), Kind::Integer);
-        (length, kind)
+        let number = i128::from_str_radix(number, radix);
+        (length, number.map(Number::Integer).map_err(|_| "this number is too large"))
     };
     let prefixed = |is_digit: fn(u8) -> bool| {
         let rest = &text[2..];
@@ -463,7 +443,7 @@ fn integer(text: &str) -> (usize, Kind) {
 }
 
 /// What a string literal of Python means, with its escapes.
-fn unescape(content: &str) -> Result<String, String> {
+pub(crate) fn unescape(content: &str) -> Result<String, String> {
     let mut out = String::with_capacity(content.len());
     let mut rest = content;
     while let Some(at) = rest.find('\\') {

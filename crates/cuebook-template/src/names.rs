@@ -1,6 +1,6 @@
 //! Maps and sets by names and numbers of a template, with a hash that is quick for short keys.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use serde_json::{Map, Value as Json};
@@ -119,7 +119,6 @@ pub(crate) fn entry<'j>(map: &'j Map<String, Json>, name: &str) -> Option<&'j Js
 }
 
 pub(crate) type Names<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
-pub(crate) type Numbers<K> = HashSet<K, BuildHasherDefault<Quick>>;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ mod statements;
 
 use crate::ast::{Block, Expr, Macro, Statement, StatementKind, Tree};
 use crate::error::{Error, ErrorKind, Exceeded};
-use crate::lexer::{self, Kind, Range, Token, Whitespace};
+use crate::lexer::{self, Kind, Op, Range, Token, Tokens, Whitespace};
 use crate::stack::{self, Stack};
 
 /// How deeply expressions and blocks may nest.
@@ -20,7 +20,12 @@ const HEIGHT: u16 = 300;
 pub(crate) struct Parsed {
     pub tree: Tree,
     pub errors: Vec<Error>,
+    /// Which of the names of [`SPECIAL`] the template mentions, a bit for each.
+    pub special: u8,
 }
+
+/// Names that mean something in some places although nothing assigns them.
+pub(crate) const SPECIAL: [&str; 6] = ["self", "super", "loop", "caller", "kwargs", "varargs"];
 
 /// What a template may be written in.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,12 +56,13 @@ pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
         macros: Vec::new(),
         blocks: Vec::new(),
         extends: false,
+        special: 0,
     };
     let statements = parser.template();
     let mut tree =
         Tree { macros: parser.macros, blocks: parser.blocks, extends: parser.extends, ..Tree::default() };
     tree.body.statements = statements;
-    Parsed { tree, errors: parser.errors }
+    Parsed { tree, errors: parser.errors, special: parser.special }
 }
 
 /// An error that ends the current tag.
@@ -66,13 +72,13 @@ type Parse<T> = Result<T, Failed>;
 
 struct Parser<'t> {
     text: &'t str,
-    tokens: Vec<Token>,
+    tokens: Tokens,
     at: usize,
     grammar: Grammar<'t>,
     depth: usize,
     stack: Stack,
-    /// The block tags that are open, with the tags that may follow each.
-    open: Vec<(String, Vec<String>, Range)>,
+    /// The block tags that are open.
+    open: Vec<(&'t str, Range)>,
     /// The beginning of the tag that is being read.
     tag: Range,
     /// End tags whose block could not be read, and which are therefore no errors.
@@ -85,16 +91,18 @@ struct Parser<'t> {
     macros: Vec<Macro>,
     blocks: Vec<Block>,
     extends: bool,
+    special: u8,
 }
 
-impl Parser<'_> {
-    fn token(&self) -> &Token {
+impl<'t> Parser<'t> {
+    #[inline]
+    fn token(&self) -> Token {
         // The last token is `End`, and nothing steps over it.
-        &self.tokens[self.at.min(self.tokens.len() - 1)]
+        self.tokens.all[self.at.min(self.tokens.all.len() - 1)]
     }
 
-    fn next_token(&self) -> &Token {
-        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)]
+    fn next_token(&self) -> Token {
+        self.tokens.all[(self.at + 1).min(self.tokens.all.len() - 1)]
     }
 
     fn range(&self) -> Range {
@@ -103,25 +111,27 @@ impl Parser<'_> {
 
     fn step(&mut self) -> Range {
         let range = self.range();
-        if self.at < self.tokens.len() - 1 {
+        if self.at < self.tokens.all.len() - 1 {
             self.at += 1;
         }
         range
     }
 
     fn last_range(&self) -> Range {
-        self.tokens[self.at.saturating_sub(1)].range
+        self.tokens.all[self.at.saturating_sub(1)].range
     }
 
-    fn is_operator(&self, operator: &str) -> bool {
-        matches!(self.token().kind, Kind::Operator(found) if found == operator)
+    #[inline]
+    fn is_operator(&self, operator: Op) -> bool {
+        self.token().kind == Kind::Operator(operator)
     }
 
-    fn name(&self) -> Option<&str> {
+    fn name(&self) -> Option<&'t str> {
         self.name_of(self.token())
     }
 
-    fn name_of(&self, token: &Token) -> Option<&str> {
+    #[inline]
+    fn name_of(&self, token: Token) -> Option<&'t str> {
         (token.kind == Kind::Name).then(|| token.range.of(self.text))
     }
 
@@ -141,7 +151,7 @@ impl Parser<'_> {
         found
     }
 
-    fn skip_operator(&mut self, operator: &str) -> bool {
+    fn skip_operator(&mut self, operator: Op) -> bool {
         let found = self.is_operator(operator);
         if found {
             self.step();
@@ -149,16 +159,16 @@ impl Parser<'_> {
         found
     }
 
-    fn expect_operator(&mut self, operator: &'static str) -> Parse<Range> {
-        if self.is_operator(operator) { Ok(self.step()) } else { self.unexpected(&format!("`{operator}`")) }
+    fn expect_operator(&mut self, operator: Op) -> Parse<Range> {
+        match self.is_operator(operator) {
+            true => Ok(self.step()),
+            false => self.unexpected(&format!("`{}`", operator.spelling())),
+        }
     }
 
-    fn expect_name(&mut self) -> Parse<(String, Range)> {
+    fn expect_name(&mut self) -> Parse<(&'t str, Range)> {
         match self.name() {
-            Some(name) => {
-                let name = name.to_owned();
-                Ok((name, self.step()))
-            }
+            Some(name) => Ok((name, self.step())),
             None => self.unexpected("a name"),
         }
     }
@@ -184,9 +194,9 @@ impl Parser<'_> {
 
     fn unexpected<T>(&mut self, expected: &str) -> Parse<T> {
         let range = self.range();
-        match &self.token().kind {
-            Kind::Error(message) => {
-                let message = message.clone();
+        match self.token().kind {
+            Kind::Error(at) => {
+                let message = std::mem::take(&mut self.tokens.messages[at as usize]);
                 self.fail(range, message)
             }
             _ => {
@@ -198,7 +208,7 @@ impl Parser<'_> {
 
     fn describe(&self) -> String {
         let token = self.token();
-        match &token.kind {
+        match token.kind {
             Kind::End => "the end of the template".to_owned(),
             Kind::BlockEnd | Kind::VariableEnd => "the end of the tag".to_owned(),
             Kind::BlockBegin | Kind::VariableBegin | Kind::Data => "text".to_owned(),
@@ -233,11 +243,11 @@ impl Parser<'_> {
     }
 
     /// Reads statements up to one of these tags, whose name it gives, or to the end of the template.
-    fn statements_until(&mut self, ends: &[&str]) -> (Vec<Statement>, Option<String>) {
+    fn statements_until(&mut self, ends: &[&str]) -> (Vec<Statement>, Option<&'t str>) {
         let mut body = Vec::new();
         loop {
             let start = self.range();
-            match &self.token().kind {
+            match self.token().kind {
                 Kind::End => return (body, None),
                 Kind::Data => {
                     body.push(Statement { kind: StatementKind::Data, range: start });
@@ -268,7 +278,6 @@ impl Parser<'_> {
                     if let Some(name) = self.name_of(self.next_token())
                         && ends.contains(&name)
                     {
-                        let name = name.to_owned();
                         self.step();
                         self.step();
                         return (body, Some(name));
@@ -276,8 +285,8 @@ impl Parser<'_> {
                     self.step();
                     self.block_tag(start, &mut body);
                 }
-                Kind::Error(message) => {
-                    let message = message.clone();
+                Kind::Error(at) => {
+                    let message = std::mem::take(&mut self.tokens.messages[at as usize]);
                     self.errors.push(Error::new(ErrorKind::Syntax, message).at(start));
                     self.step();
                 }
@@ -289,7 +298,7 @@ impl Parser<'_> {
     }
 
     fn block_tag(&mut self, start: Range, body: &mut Vec<Statement>) {
-        let tag = self.name().unwrap_or_default().to_owned();
+        let tag = self.name().unwrap_or_default();
         let open = self.open.len();
         self.tag = start;
         let depth = self.depth;
@@ -304,7 +313,7 @@ impl Parser<'_> {
         });
         if result.is_err() {
             self.depth = depth;
-            let has_body = statements::has_body(&tag) || self.grammar.tags.contains(&tag.as_str());
+            let has_body = statements::has_body(tag) || self.grammar.tags.contains(&tag);
             if self.open.len() == open && has_body {
                 self.broken.push(format!("end{tag}"));
             }

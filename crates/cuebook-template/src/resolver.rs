@@ -6,17 +6,27 @@
 
 mod undeclared;
 
+use smallvec::SmallVec;
+
 use self::undeclared::{has_scoped_block, undeclared};
 use crate::ast::{
-    Block, Body, Expr, ExprKind, Import, Imported, Load, Macro, Name, Scope, Slot, Statement, StatementKind,
-    Tree, each_child, each_child_mut,
+    Block, Body, Expr, ExprKind, Held, Import, Imported, Load, Macro, Name, Scope, Slot, Statement,
+    StatementKind, Tree, Word, each_child, each_child_mut,
 };
 use crate::error::{Error, ErrorKind};
-use crate::names::{Names, Numbers};
+use crate::names::{FEW, Names};
+use crate::parser::SPECIAL;
 
-pub(crate) fn resolve(tree: &mut Tree, errors: &mut Vec<Error>) {
-    let mut resolver =
-        Resolver { frames: Vec::new(), macros: std::mem::take(&mut tree.macros), done: Vec::new(), errors };
+pub(crate) fn resolve(text: &str, tree: &mut Tree, special: u8, errors: &mut Vec<Error>) {
+    let mut resolver = Resolver {
+        text,
+        special,
+        frames: Vec::new(),
+        spare: Vec::new(),
+        macros: std::mem::take(&mut tree.macros),
+        done: Vec::new(),
+        errors,
+    };
     resolver.done = vec![false; resolver.macros.len()];
     tree.self_slot = resolver.template(&mut tree.body);
     for block in &mut tree.blocks {
@@ -25,11 +35,18 @@ pub(crate) fn resolve(tree: &mut Tree, errors: &mut Vec<Error>) {
     tree.macros = resolver.macros;
 }
 
+/// A name of a scope, and how many of the open levels load and store it.
+struct Known<'t> {
+    name: &'t str,
+    loads: u32,
+    stores: u32,
+}
+
 /// The names of one scope.
-#[derive(Default)]
-struct Frame {
-    names: Vec<String>,
-    index: Names<String, u32>,
+struct Frame<'t> {
+    names: Vec<Known<'t>>,
+    /// The slots of the names, if these are more than a few.
+    index: Names<&'t str, u32>,
     /// What is known at each level of `if` that is open, the scope itself first.
     levels: Vec<Level>,
 }
@@ -37,29 +54,40 @@ struct Frame {
 /// What statements define on one way through an `if`.
 #[derive(Default)]
 struct Level {
-    /// The names that the scope has, with what they begin with.
-    loads: Names<u32, Load>,
-    stores: Numbers<u32>,
+    /// The names that the scope has, with what they begin with. The last one counts.
+    loads: Vec<(u32, Load)>,
+    stores: Vec<u32>,
 }
 
-impl Frame {
-    fn new() -> Frame {
-        Frame { levels: vec![Level::default()], ..Frame::default() }
+impl<'t> Frame<'t> {
+    fn new() -> Frame<'t> {
+        Frame { names: Vec::new(), index: Names::default(), levels: vec![Level::default()] }
     }
 
-    fn number(&mut self, name: &str) -> u32 {
-        if let Some(index) = self.index.get(name) {
-            return *index;
+    fn position(&self, name: &str) -> Option<u32> {
+        if self.names.len() <= FEW {
+            self.names.iter().position(|known| known.name == name).map(|at| at as u32)
+        } else {
+            self.index.get(name).copied()
+        }
+    }
+
+    fn number(&mut self, name: &'t str) -> u32 {
+        if let Some(index) = self.position(name) {
+            return index;
         }
         let index = self.names.len() as u32;
-        self.names.push(name.to_owned());
-        self.index.insert(name.to_owned(), index);
+        self.names.push(Known { name, loads: 0, stores: 0 });
+        if self.names.len() == FEW + 1 {
+            self.index.extend(self.names.iter().zip(0..).map(|(known, at)| (known.name, at)));
+        } else if self.names.len() > FEW {
+            self.index.insert(name, index);
+        }
         index
     }
 
     fn find(&self, name: &str) -> Option<u32> {
-        let index = *self.index.get(name)?;
-        self.levels.iter().any(|level| level.loads.contains_key(&index)).then_some(index)
+        self.position(name).filter(|index| self.names[*index as usize].loads > 0)
     }
 
     fn top(&mut self) -> &mut Level {
@@ -68,36 +96,77 @@ impl Frame {
         &mut self.levels[last]
     }
 
-    fn define(&mut self, name: &str, load: Load) -> u32 {
+    fn add_load(&mut self, index: u32, load: Load) {
+        self.names[index as usize].loads += 1;
+        self.top().loads.push((index, load));
+    }
+
+    fn add_store(&mut self, index: u32) {
+        self.names[index as usize].stores += 1;
+        self.top().stores.push(index);
+    }
+
+    fn define(&mut self, name: &'t str, load: Load) -> u32 {
         let index = self.number(name);
-        self.top().loads.insert(index, load);
+        self.add_load(index, load);
         index
     }
 
-    fn scope(self) -> Scope {
-        let level = self.levels.into_iter().next().unwrap_or_default();
-        let load = |index| level.loads.get(&index).copied().unwrap_or(Load::Missing);
-        let mut stored = vec![false; self.names.len()];
-        for index in &level.stores {
-            stored[*index as usize] = true;
+    /// Ends the innermost level.
+    fn pop(&mut self) -> Level {
+        let level = self.levels.pop().unwrap_or_default();
+        level.loads.iter().for_each(|(index, _)| self.names[*index as usize].loads -= 1);
+        level.stores.iter().for_each(|index| self.names[*index as usize].stores -= 1);
+        level
+    }
+
+    /// The scope, after which the frame is as good as new.
+    fn scope(&mut self) -> Scope {
+        let held = |known: &Known<'t>| Held {
+            name: known.name.into(),
+            load: Load::Missing,
+            stored: known.stores > 0,
+        };
+        let mut scope = Scope { slots: self.names.iter().map(held).collect() };
+        for (index, load) in self.top().loads.drain(..) {
+            scope.slots[index as usize].load = load;
         }
-        Scope { loads: (0..self.names.len() as u32).map(load).collect(), names: self.names, stored }
+        self.top().stores.clear();
+        self.names.clear();
+        self.index.clear();
+        scope
     }
 }
 
-struct Resolver<'e> {
-    frames: Vec<Frame>,
+struct Resolver<'t, 'e> {
+    text: &'t str,
+    /// Which of the [`SPECIAL`] names the template mentions.
+    special: u8,
+    frames: Vec<Frame<'t>>,
+    /// Frames that are not in use.
+    spare: Vec<Frame<'t>>,
     macros: Vec<Macro>,
     /// Which macros were resolved: one that an error left without its tag is not.
     done: Vec<bool>,
     errors: &'e mut Vec<Error>,
 }
 
-impl Resolver<'_> {
-    fn frame(&mut self) -> &mut Frame {
-        // `template`, `block` and `scoped` push a frame before anything is collected.
+impl<'t> Resolver<'t, '_> {
+    fn frame(&mut self) -> &mut Frame<'t> {
+        // `scoped` pushes a frame before anything is collected.
         let last = self.frames.len() - 1;
         &mut self.frames[last]
+    }
+
+    /// The special names among these that statements use and nothing before assigns.
+    fn special<'n>(&self, statements: &[Statement], names: &[&'n str]) -> SmallVec<[&'n str; 3]> {
+        let mentioned = |name: &&'n str| {
+            SPECIAL.iter().position(|special| special == name).is_some_and(|at| self.special & 1 << at != 0)
+        };
+        if !names.iter().any(|name| mentioned(name)) {
+            return SmallVec::new();
+        }
+        undeclared(statements, &self.macros, names.iter().copied().filter(|name| mentioned(name)))
     }
 
     /// The slot of a name, as seen from the innermost scope, without the first `skip` scopes.
@@ -107,33 +176,45 @@ impl Resolver<'_> {
     }
 
     fn template(&mut self, body: &mut Body) -> Option<u32> {
-        self.frames = vec![Frame::new()];
-        let uses_self = !undeclared(&body.statements, &self.macros, &["self"]).is_empty();
-        let self_slot = uses_self.then(|| self.parameter("self"));
-        self.collect_all(&body.statements);
-        self.assign_all(&mut body.statements);
-        body.scope = self.frames.pop().unwrap_or_default().scope();
+        let uses_self = !self.special(&body.statements, &["self"]).is_empty();
+        let mut self_slot = None;
+        let statements = &mut body.statements;
+        body.scope = self.scoped(|resolver| {
+            self_slot = uses_self.then(|| resolver.parameter("self"));
+            resolver.collect_all(statements);
+            resolver.assign_all(statements);
+        });
         self_slot
     }
 
     fn block(&mut self, block: &mut Block) {
-        self.frames = vec![Frame::new()];
-        let special = undeclared(&block.body.statements, &self.macros, &["self", "super"]);
-        block.self_slot = special.contains(&"self").then(|| self.parameter("self"));
-        block.super_slot = special.contains(&"super").then(|| self.parameter("super"));
-        self.collect_all(&block.body.statements);
-        self.assign_all(&mut block.body.statements);
-        block.body.scope = self.frames.pop().unwrap_or_default().scope();
+        let special = self.special(&block.body.statements, &["self", "super"]);
+        let (mut self_slot, mut super_slot) = (None, None);
+        let statements = &mut block.body.statements;
+        block.body.scope = self.scoped(|resolver| {
+            self_slot = special.contains(&"self").then(|| resolver.parameter("self"));
+            super_slot = special.contains(&"super").then(|| resolver.parameter("super"));
+            resolver.collect_all(statements);
+            resolver.assign_all(statements);
+        });
+        (block.self_slot, block.super_slot) = (self_slot, super_slot);
     }
 
     /// Runs `inside` with a new scope, and gives the scope.
     fn scoped(&mut self, inside: impl FnOnce(&mut Self)) -> Scope {
-        self.frames.push(Frame::new());
+        let frame = self.spare.pop().unwrap_or_else(Frame::new);
+        self.frames.push(frame);
         inside(self);
-        self.frames.pop().unwrap_or_default().scope()
+        let Some(mut frame) = self.frames.pop() else { return Scope::default() };
+        let scope = frame.scope();
+        self.spare.push(frame);
+        scope
     }
 
     fn scoped_body(&mut self, body: &mut Body) {
+        if body.statements.is_empty() {
+            return;
+        }
         let statements = &mut body.statements;
         body.scope = self.scoped(|resolver| {
             resolver.collect_all(statements);
@@ -143,19 +224,22 @@ impl Resolver<'_> {
 
     // What a scope defines.
 
-    fn parameter(&mut self, name: &str) -> u32 {
-        let index = self.frame().define(name, Load::Parameter);
-        self.frame().top().stores.insert(index);
+    fn parameter(&mut self, name: &'t str) -> u32 {
+        let frame = self.frame();
+        let index = frame.define(name, Load::Parameter);
+        frame.add_store(index);
         index
     }
 
-    fn load(&mut self, name: &str) {
+    fn load(&mut self, name: &Name) {
+        let name = name.range.of(self.text);
         if self.find(name, 0).is_none() {
             self.frame().define(name, Load::Resolve);
         }
     }
 
-    fn store(&mut self, name: &str) {
+    fn store(&mut self, name: &Name) {
+        let name = name.range.of(self.text);
         let known = self.frame().find(name);
         let index = match known {
             Some(index) => index,
@@ -164,7 +248,7 @@ impl Resolver<'_> {
                 self.frame().define(name, load)
             }
         };
-        self.frame().top().stores.insert(index);
+        self.frame().add_store(index);
     }
 
     fn collect_all(&mut self, statements: &[Statement]) {
@@ -189,13 +273,13 @@ impl Resolver<'_> {
                 node.pairs.iter().for_each(|(_, value)| self.collect_expression(value))
             }
             StatementKind::Autoescape(_) => {}
-            StatementKind::Set(target, value) => {
-                self.collect_expression(value);
-                self.collect_target(target);
+            StatementKind::Set(node) => {
+                self.collect_expression(&node.1);
+                self.collect_target(&node.0);
             }
             StatementKind::SetBlock(node) => self.collect_target(&node.target),
             StatementKind::FilterBlock(node) => self.collect_expression(&node.0),
-            StatementKind::Macro(_, name) => self.store(&name.name),
+            StatementKind::Macro(_, name) => self.store(name),
             StatementKind::CallBlock(call, _) => self.collect_expression(call),
             StatementKind::Include(node) => self.collect_expression(&node.template),
             StatementKind::Import(node) => self.collect_import(node),
@@ -205,15 +289,15 @@ impl Resolver<'_> {
     fn collect_import(&mut self, node: &Import) {
         self.collect_expression(&node.template);
         match &node.names {
-            Imported::Module(name) => self.store(&name.name),
-            Imported::Names(names) => names.iter().for_each(|(_, name)| self.store(&name.name)),
+            Imported::Module(name) => self.store(name),
+            Imported::Names(names) => names.iter().for_each(|(_, name)| self.store(name)),
         }
     }
 
     fn branch(&mut self, inside: impl FnOnce(&mut Self)) -> Level {
         self.frame().levels.push(Level::default());
         inside(self);
-        self.frame().levels.pop().unwrap_or_default()
+        self.frame().pop()
     }
 
     fn collect_if(&mut self, branches: &[(Expr, Vec<Statement>)], otherwise: &[Statement]) {
@@ -224,36 +308,36 @@ impl Resolver<'_> {
             for (test, body) in others {
                 resolver.collect_expression(test);
                 let inner = resolver.branch(|resolver| resolver.collect_all(body));
-                resolver.join(vec![inner, Level::default(), Level::default()]);
+                resolver.join([inner]);
             }
         });
         let third = self.branch(|resolver| resolver.collect_all(otherwise));
-        self.join(vec![first, second, third]);
+        self.join([first, second, third]);
     }
 
     /// Brings together what the branches of an `if` define. A name that a branch assigns begins with what it was before.
-    fn join(&mut self, branches: Vec<Level>) {
+    fn join<const N: usize>(&mut self, branches: [Level; N]) {
         let mut assigned: Vec<u32> =
             branches.iter().flat_map(|branch| branch.stores.iter().copied()).collect();
         assigned.sort_unstable();
         assigned.dedup();
-        assigned.retain(|index| !self.frame().levels.iter().any(|level| level.stores.contains(index)));
+        let frame = self.frame();
+        assigned.retain(|index| frame.names[*index as usize].stores == 0);
         for branch in branches {
-            let top = self.frame().top();
-            top.loads.extend(branch.loads);
-            top.stores.extend(branch.stores);
+            branch.loads.into_iter().for_each(|(index, load)| frame.add_load(index, load));
+            branch.stores.into_iter().for_each(|index| frame.add_store(index));
         }
         for index in assigned {
-            let name = self.frame().names[index as usize].clone();
-            let load = self.find(&name, 1).map_or(Load::Resolve, Load::Alias);
-            self.frame().top().loads.insert(index, load);
+            let name = self.frame().names[index as usize].name;
+            let load = self.find(name, 1).map_or(Load::Resolve, Load::Alias);
+            self.frame().add_load(index, load);
         }
     }
 
     fn collect_target(&mut self, target: &Expr) {
         match &target.kind {
-            ExprKind::Name(name) => self.store(&name.name),
-            ExprKind::NamespaceTarget(name, _) => self.load(&name.name),
+            ExprKind::Name(name) => self.store(name),
+            ExprKind::NamespaceTarget(target) => self.load(&target.0),
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.collect_target(item)),
             _ => {}
         }
@@ -262,7 +346,7 @@ impl Resolver<'_> {
     fn collect_parameters(&mut self, target: &Expr) {
         match &target.kind {
             ExprKind::Name(name) => {
-                self.parameter(&name.name);
+                self.parameter(name.range.of(self.text));
             }
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.collect_parameters(item)),
             _ => {}
@@ -271,7 +355,7 @@ impl Resolver<'_> {
 
     fn collect_expression(&mut self, value: &Expr) {
         if let ExprKind::Name(name) = &value.kind {
-            self.load(&name.name);
+            self.load(name);
         }
         each_child(value, &mut |child| self.collect_expression(child));
     }
@@ -285,15 +369,18 @@ impl Resolver<'_> {
     }
 
     fn assign_name(&mut self, name: &mut Name) {
-        if self.find(&name.name, 0).is_none() {
-            self.load(&name.name);
-        }
-        name.slot = self.find(&name.name, 0).unwrap_or_default();
+        let text = name.range.of(self.text);
+        name.slot = self.find(text, 0).unwrap_or_else(|| {
+            let index = self.frame().define(text, Load::Resolve);
+            Slot { up: 0, index }
+        });
     }
 
     fn assign_expression(&mut self, value: &mut Expr) {
-        if let ExprKind::Name(name) | ExprKind::NamespaceTarget(name, _) = &mut value.kind {
-            self.assign_name(name);
+        match &mut value.kind {
+            ExprKind::Name(name) => return self.assign_name(name),
+            ExprKind::NamespaceTarget(target) => return self.assign_name(&mut target.0),
+            _ => {}
         }
         each_child_mut(value, &mut |child| self.assign_expression(child));
     }
@@ -338,9 +425,9 @@ impl Resolver<'_> {
                     resolver.assign_all(statements);
                 });
             }
-            StatementKind::Set(target, value) => {
-                self.assign_expression(value);
-                self.assign_expression(target);
+            StatementKind::Set(node) => {
+                self.assign_expression(&mut node.1);
+                self.assign_expression(&mut node.0);
             }
             StatementKind::SetBlock(node) => {
                 self.assign_expression(&mut node.target);
@@ -387,7 +474,7 @@ impl Resolver<'_> {
 
     fn assign_for(&mut self, node: &mut crate::ast::For) {
         let extended = node.recursive
-            || !undeclared(&node.body.statements, &self.macros, &["loop"]).is_empty()
+            || !self.special(&node.body.statements, &["loop"]).is_empty()
             || has_scoped_block(&node.body.statements);
         let (target, statements) = (&mut node.target, &mut node.body.statements);
         let mut loop_slot = None;
@@ -416,7 +503,7 @@ impl Resolver<'_> {
         }
         // Taken out, so that macros inside of it can be looked at; nothing asks for it meanwhile.
         let empty = Macro {
-            name: String::new(),
+            name: Word::default(),
             parameters: Vec::new(),
             defaults: Vec::new(),
             body: Body::default(),
@@ -427,7 +514,7 @@ impl Resolver<'_> {
             range: self.macros[index].range,
         };
         let mut node = std::mem::replace(&mut self.macros[index], empty);
-        let special = undeclared(&node.body.statements, &self.macros, &["caller", "kwargs", "varargs"]);
+        let special = self.special(&node.body.statements, &["caller", "kwargs", "varargs"]);
         let has =
             |node: &Macro, name: &str| node.parameters.iter().position(|parameter| parameter.name == name);
         let explicit = has(&node, "caller");
@@ -439,11 +526,9 @@ impl Resolver<'_> {
             }
         }
         let wants = |node: &Macro, name: &str| special.contains(&name) && has(node, name).is_none();
-        let mut scope = Scope::default();
-        std::mem::swap(&mut scope, &mut node.body.scope);
         node.body.scope = self.scoped(|resolver| {
             for parameter in &node.parameters {
-                resolver.parameter(&parameter.name);
+                resolver.parameter(parameter.range.of(resolver.text));
             }
             node.defaults.iter().for_each(|default| resolver.collect_expression(default));
             resolver.collect_all(&node.body.statements);

@@ -63,8 +63,8 @@ impl Template {
         } else {
             text.to_owned()
         };
-        let Parsed { mut tree, mut errors } = parse(&text, grammar);
-        resolve(&mut tree, &mut errors);
+        let Parsed { mut tree, mut errors, special } = parse(&text, grammar);
+        resolve(&text, &mut tree, special, &mut errors);
         let errors = errors.into_iter().map(|error| error.inside(0, name)).collect();
         (Template { name: name.into(), text, tree, sizes: Sizes::default() }, errors)
     }

@@ -13,7 +13,7 @@ fn names(text: &str) -> (Vec<String>, Vec<String>) {
 
 fn expression(value: &cuebook_template::ast::Expr, found: &mut Vec<String>) {
     if let ExprKind::Name(name) = &value.kind {
-        found.push(name.name.clone());
+        found.push(name.name.to_string());
     }
     each_child(value, &mut |child| expression(child, found));
 }
@@ -23,7 +23,7 @@ fn statements(tree: &Tree, all: &[Statement], found: &mut Vec<String>) {
     for statement in all {
         match &statement.kind {
             StatementKind::Emit(value) | StatementKind::Do(value) => expression(value, found),
-            StatementKind::Set(_, value) => expression(value, found),
+            StatementKind::Set(node) => expression(&node.1, found),
             StatementKind::If(branches, otherwise) => {
                 for (test, inside) in branches {
                     expression(test, found);

@@ -55,6 +55,7 @@ pub fn each_child<'e>(value: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         | ExprKind::None
         | ExprKind::Bool(_)
         | ExprKind::Int(_)
+        | ExprKind::Big(_)
         | ExprKind::Float(_)
         | ExprKind::Text(..) => {}
     }
@@ -113,6 +114,7 @@ pub(crate) fn each_child_mut(value: &mut Expr, visit: &mut dyn FnMut(&mut Expr))
         | ExprKind::None
         | ExprKind::Bool(_)
         | ExprKind::Int(_)
+        | ExprKind::Big(_)
         | ExprKind::Float(_)
         | ExprKind::Text(..) => {}
     }

@@ -127,8 +127,8 @@ impl<'r> Render<'r> {
         let mut scope = Some(&cx.scope);
         while let Some(at) = scope {
             let slots = at.slots.borrow();
-            let set = at.names.names.iter().zip(slots.iter()).filter(|(_, value)| value.is_some());
-            known.extend(set.map(|(name, _)| name.as_str()));
+            let set = at.names.slots.iter().zip(slots.iter()).filter(|(_, value)| value.is_some());
+            known.extend(set.map(|(held, _)| held.name.as_str()));
             scope = at.parent.as_ref();
         }
         let vars = cx.context.vars.borrow();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::ast::{Load, Scope as Names};
+use crate::ast::{Held, Load, Scope as Names};
 use crate::render::Render;
 use crate::value::{Context, Scope, Slots, Val};
 
@@ -14,34 +14,34 @@ impl<'r> Scope<'r> {
         names: &'r Names,
         parent: Option<Rc<Scope<'r>>>,
     ) -> Rc<Scope<'r>> {
-        let value = |(load, name): (&Load, &'r String)| match load {
+        let value = |held: &'r Held| match held.load {
             Load::Parameter | Load::Missing => None,
-            Load::Resolve => context.resolve(render, name),
+            Load::Resolve => context.resolve(render, &held.name),
             Load::Alias(slot) => parent.as_ref().and_then(|parent| parent.get(slot.outwards())),
         };
-        let slots: Slots<'r> = names.loads.iter().zip(&names.names).map(value).collect();
+        let slots: Slots<'r> = names.slots.iter().map(value).collect();
         Rc::new(Scope { names, slots: RefCell::new(slots), parent })
     }
 
     /// The scope of the template that a render begins with.
     pub fn open_first(render: &Render<'r>, names: &'r Names) -> Rc<Scope<'r>> {
-        let value = |(load, name): (&Load, &'r String)| match load {
-            Load::Resolve => render.ask(name),
+        let value = |held: &'r Held| match held.load {
+            Load::Resolve => render.ask(&held.name),
             _ => None,
         };
-        let slots: Slots<'r> = names.loads.iter().zip(&names.names).map(value).collect();
+        let slots: Slots<'r> = names.slots.iter().map(value).collect();
         Rc::new(Scope { names, slots: RefCell::new(slots), parent: None })
     }
 
     /// Sets every slot to what it begins with, those aside that the code that opens the scope sets.
     #[inline]
     pub fn begin(&self, render: &Render<'r>, context: &Context<'r>) {
-        for (index, load) in self.names.loads.iter().enumerate() {
-            let value = match load {
+        for (index, held) in self.names.slots.iter().enumerate() {
+            let value = match held.load {
                 Load::Parameter => continue,
                 Load::Missing => None,
-                Load::Resolve => context.resolve(render, &self.names.names[index]),
-                Load::Alias(slot) => self.get(*slot),
+                Load::Resolve => context.resolve(render, &held.name),
+                Load::Alias(slot) => self.get(slot),
             };
             self.slots.borrow_mut()[index] = value;
         }

@@ -72,7 +72,7 @@ impl<'r> Render<'r> {
         names: &'r crate::ast::Scope,
     ) -> Rc<Scope<'r>> {
         let is_first = unit.number == 0 && context.outer.is_none() && context.open;
-        if !is_first || self.first.get().is_some() || names.names.len() > FEW {
+        if !is_first || self.first.get().is_some() || names.slots.len() > FEW {
             return Scope::open(self, context, names, None);
         }
         self.first.get_or_init(|| Scope::open_first(self, names)).clone()
@@ -238,9 +238,9 @@ impl<'r> Render<'r> {
                 inner.autoescape = self.truth(&self.eval(&inner, &node.0)?)?;
                 return self.run_all(&inner, &node.1.statements, out);
             }
-            StatementKind::Set(target, value) => {
-                let value = self.eval(cx, value)?;
-                self.assign(cx, target, value)?;
+            StatementKind::Set(node) => {
+                let value = self.eval(cx, &node.1)?;
+                self.assign(cx, &node.0, value)?;
             }
             StatementKind::SetBlock(node) => self.set_block(cx, node)?,
             StatementKind::FilterBlock(node) => {
@@ -431,7 +431,8 @@ impl<'r> Render<'r> {
     fn assign(&self, cx: &Cx<'r>, target: &'r Expr, value: Val<'r>) -> Result<()> {
         match &target.kind {
             ExprKind::Name(name) => self.set_name(cx, name, value, true),
-            ExprKind::NamespaceTarget(name, attribute) => {
+            ExprKind::NamespaceTarget(target) => {
+                let (name, attribute) = target.as_ref();
                 let space = cx.scope.get(name.slot);
                 let special = match space.as_ref().map(|space| &space.value) {
                     Some(Value::Special(special)) => special,

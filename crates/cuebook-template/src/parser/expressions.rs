@@ -1,11 +1,11 @@
 //! Expressions, from the loosest operator to the tightest.
 
-use super::{Failed, HEIGHT, Parse, Parser};
+use super::{Failed, HEIGHT, Parse, Parser, SPECIAL};
 use crate::ast::{
-    Arguments, Binary, Comparison, Expr, ExprKind, Name, Named, Slice, Slot, Unary, each_child,
+    Arguments, Binary, Comparison, Expr, ExprKind, Name, Named, Slice, Slot, Unary, Word, each_child,
 };
 use crate::error::{Error, Exceeded};
-use crate::lexer::{Kind, Range};
+use crate::lexer::{Kind, Number, Op, Range, unescape};
 
 pub(super) fn expr(kind: ExprKind, range: Range) -> Expr {
     let mut made = Expr { kind, range, height: 1 };
@@ -15,23 +15,34 @@ pub(super) fn expr(kind: ExprKind, range: Range) -> Expr {
     made
 }
 
+/// An expression with none inside of it.
+fn leaf(kind: ExprKind, range: Range) -> Expr {
+    Expr { kind, range, height: 1 }
+}
+
 fn boxed(value: Expr) -> Box<Expr> {
     Box::new(value)
 }
 
-pub(super) fn name_at((name, range): (String, Range)) -> Name {
-    Name { name, slot: Slot::default(), range }
+pub(super) fn name_at((name, range): (&str, Range)) -> Name {
+    Name { name: name.into(), slot: Slot::default(), range }
 }
+
+/// How many names a simple expression has at most.
+const SIMPLE: usize = 8;
 
 /// What is asked of a value.
 enum Part {
-    Attribute(String),
+    Attribute(Word),
     Item(Expr),
     Slice(Slice),
 }
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
     pub(super) fn expression(&mut self) -> Parse<Expr> {
+        if let Some(end) = self.simple_end() {
+            return self.simple(end);
+        }
         self.deeper(|parser| {
             let mut value = parser.or()?;
             while parser.skip_name("if") {
@@ -46,7 +57,36 @@ impl Parser<'_> {
         })
     }
 
+    /// The last token of an expression that is a name with a few attributes, as most are, if here is one.
+    fn simple_end(&self) -> Option<usize> {
+        let kind = |at: usize| self.tokens.all.get(at).map(|token| token.kind);
+        if self.token().kind != Kind::Name || self.is_name("not") {
+            return None;
+        }
+        let longest = self.at + 2 * SIMPLE;
+        for at in (self.at..longest).step_by(2) {
+            match kind(at + 1)? {
+                Kind::VariableEnd | Kind::BlockEnd => return Some(at),
+                Kind::Operator(Op::Comma | Op::CloseParenthesis | Op::CloseBracket) => return Some(at),
+                Kind::Operator(Op::Dot) if kind(at + 2) == Some(Kind::Name) => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn simple(&mut self, end: usize) -> Parse<Expr> {
+        let mut value = self.name_expression(false)?;
+        while self.at <= end {
+            value = self.subscript(value)?;
+        }
+        Ok(value)
+    }
+
     pub(super) fn expression_without_condition(&mut self) -> Parse<Expr> {
+        if let Some(end) = self.simple_end() {
+            return self.simple(end);
+        }
         self.deeper(Self::or)
     }
 
@@ -98,13 +138,13 @@ impl Parser<'_> {
     }
 
     fn comparison(&mut self) -> Option<Comparison> {
-        let found = match &self.token().kind {
-            Kind::Operator("==") => Comparison::Equal,
-            Kind::Operator("!=") => Comparison::NotEqual,
-            Kind::Operator("<") => Comparison::Less,
-            Kind::Operator("<=") => Comparison::LessOrEqual,
-            Kind::Operator(">") => Comparison::Greater,
-            Kind::Operator(">=") => Comparison::GreaterOrEqual,
+        let found = match self.token().kind {
+            Kind::Operator(Op::Equal) => Comparison::Equal,
+            Kind::Operator(Op::NotEqual) => Comparison::NotEqual,
+            Kind::Operator(Op::Less) => Comparison::Less,
+            Kind::Operator(Op::LessOrEqual) => Comparison::LessOrEqual,
+            Kind::Operator(Op::Greater) => Comparison::Greater,
+            Kind::Operator(Op::GreaterOrEqual) => Comparison::GreaterOrEqual,
             Kind::Name if self.is_name("in") => Comparison::In,
             Kind::Name if self.is_name("not") && self.next_is_name("in") => {
                 self.step();
@@ -129,13 +169,9 @@ impl Parser<'_> {
         Ok(if others.is_empty() { first } else { expr(ExprKind::Compare(boxed(first), others), range) })
     }
 
-    fn binary(
-        &mut self,
-        operators: &[(&'static str, Binary)],
-        operand: fn(&mut Self) -> Parse<Expr>,
-    ) -> Parse<Expr> {
+    fn binary(&mut self, operators: &[(Op, Binary)], operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
         let mut left = operand(self)?;
-        while let Some((_, operator)) = operators.iter().find(|(spelling, _)| self.is_operator(spelling)) {
+        while let Some((_, operator)) = operators.iter().find(|(spelling, _)| self.is_operator(*spelling)) {
             self.step();
             let found = operand(self);
             let right;
@@ -148,17 +184,17 @@ impl Parser<'_> {
     }
 
     fn sum(&mut self) -> Parse<Expr> {
-        self.binary(&[("+", Binary::Add), ("-", Binary::Subtract)], Self::concat)
+        self.binary(&[(Op::Plus, Binary::Add), (Op::Minus, Binary::Subtract)], Self::concat)
     }
 
     fn concat(&mut self) -> Parse<Expr> {
         let first = self.product()?;
-        if !self.is_operator("~") {
+        if !self.is_operator(Op::Tilde) {
             return Ok(first);
         }
         let start = first.range;
         let mut parts = vec![first];
-        while self.skip_operator("~") {
+        while self.skip_operator(Op::Tilde) {
             match self.product() {
                 Ok(part) => parts.push(part),
                 Err(Failed) => return self.gave_up(parts),
@@ -169,22 +205,22 @@ impl Parser<'_> {
 
     fn product(&mut self) -> Parse<Expr> {
         let operators = [
-            ("*", Binary::Multiply),
-            ("/", Binary::Divide),
-            ("//", Binary::FloorDivide),
-            ("%", Binary::Remainder),
+            (Op::Multiply, Binary::Multiply),
+            (Op::Divide, Binary::Divide),
+            (Op::FloorDivide, Binary::FloorDivide),
+            (Op::Remainder, Binary::Remainder),
         ];
         self.binary(&operators, Self::power)
     }
 
     fn power(&mut self) -> Parse<Expr> {
-        self.binary(&[("**", Binary::Power)], |parser| parser.unary(true))
+        self.binary(&[(Op::Power, Binary::Power)], |parser| parser.unary(true))
     }
 
     fn unary(&mut self, with_filter: bool) -> Parse<Expr> {
-        let sign = match &self.token().kind {
-            Kind::Operator("-") => Some(Unary::Minus),
-            Kind::Operator("+") => Some(Unary::Plus),
+        let sign = match self.token().kind {
+            Kind::Operator(Op::Minus) => Some(Unary::Minus),
+            Kind::Operator(Op::Plus) => Some(Unary::Plus),
             _ => None,
         };
         let value = match sign {
@@ -202,33 +238,29 @@ impl Parser<'_> {
 
     pub(super) fn primary(&mut self, namespaced: bool) -> Parse<Expr> {
         let start = self.range();
-        let kind = match self.token().kind.clone() {
+        let kind = match self.token().kind {
             Kind::Name => return self.name_expression(namespaced),
-            Kind::Text(..) => return Ok(self.strings()),
-            Kind::Integer(number) => {
+            Kind::Text(_) => return Ok(self.strings()),
+            Kind::Number(at) => {
                 self.step();
-                ExprKind::Int(number)
+                self.number(at)
             }
-            Kind::Float(number) => {
-                self.step();
-                ExprKind::Float(number)
-            }
-            Kind::Operator("(") => {
+            Kind::Operator(Op::OpenParenthesis) => {
                 self.step();
                 let inner = self.tuple_in_parentheses()?;
-                let end = self.expect_operator(")")?;
+                let end = self.expect_operator(Op::CloseParenthesis)?;
                 return Ok(expr(inner.kind, start.to(end)));
             }
-            Kind::Operator("[") => {
+            Kind::Operator(Op::OpenBracket) => {
                 self.step();
-                let items = self.items("]", Self::expression)?;
+                let items = self.items(Op::CloseBracket, Self::expression)?;
                 ExprKind::List(items)
             }
-            Kind::Operator("{") => {
+            Kind::Operator(Op::OpenBrace) => {
                 self.step();
-                let pairs = self.items("}", |parser| {
+                let pairs = self.items(Op::CloseBrace, |parser| {
                     let key = parser.expression()?;
-                    parser.expect_operator(":")?;
+                    parser.expect_operator(Op::Colon)?;
                     Ok((key, parser.expression()?))
                 })?;
                 ExprKind::Dict(pairs)
@@ -238,44 +270,63 @@ impl Parser<'_> {
         Ok(expr(kind, start.to(self.last_range())))
     }
 
+    fn number(&self, at: u32) -> ExprKind {
+        match self.tokens.numbers[at as usize] {
+            Number::Float(number) => ExprKind::Float(number),
+            Number::Integer(number) => match i64::try_from(number) {
+                Ok(number) => ExprKind::Int(number),
+                Err(_) => ExprKind::Big(Box::new(number)),
+            },
+        }
+    }
+
     fn name_expression(&mut self, namespaced: bool) -> Parse<Expr> {
         let (name, range) = self.expect_name()?;
-        let kind = match name.as_str() {
+        let kind = match name {
             "true" | "True" => ExprKind::Bool(true),
             "false" | "False" => ExprKind::Bool(false),
             "none" | "None" => ExprKind::None,
             "null" if self.grammar.null => ExprKind::None,
-            _ if namespaced && self.skip_operator(".") => {
+            _ if namespaced && self.skip_operator(Op::Dot) => {
                 let (attribute, end) = self.expect_name()?;
-                let range = range.to(end);
-                return Ok(expr(ExprKind::NamespaceTarget(name_at((name, range)), attribute), range));
+                let target = Box::new((name_at((name, range)), attribute.into()));
+                return Ok(leaf(ExprKind::NamespaceTarget(target), range.to(end)));
             }
-            _ => ExprKind::Name(name_at((name, range))),
+            _ => {
+                if let Some(at) = SPECIAL.iter().position(|special| *special == name) {
+                    self.special |= 1 << at;
+                }
+                ExprKind::Name(name_at((name, range)))
+            }
         };
-        Ok(expr(kind, range))
+        Ok(leaf(kind, range))
     }
 
     /// Adjacent strings are one.
     fn strings(&mut self) -> Expr {
         let start = self.range();
-        let mut value = String::new();
+        let mut value = Word::default();
         let mut offset = None;
         let mut count = 0;
-        while let Kind::Text(part, exact) = &self.token().kind {
-            value.push_str(part);
+        while let Kind::Text(escapes) = self.token().kind {
+            let range = self.range();
+            let written = Range { start: range.start + 1, end: range.end - 1 }.of(self.text);
+            let made = escapes.then(|| unescape(written).unwrap_or_default());
+            let part = made.as_deref().unwrap_or(written);
             count += 1;
-            offset = (*exact && count == 1).then_some(self.range().start + 1);
+            offset = (count == 1 && part == written).then_some(range.start + 1);
+            value.push_str(part);
             self.step();
         }
-        expr(ExprKind::Text(value, offset), start.to(self.last_range()))
+        leaf(ExprKind::Text(value, offset), start.to(self.last_range()))
     }
 
     /// Items with commas between them, up to a bracket.
-    fn items<T>(&mut self, end: &'static str, item: fn(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+    fn items<T>(&mut self, end: Op, item: fn(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut items = Vec::new();
         while !self.is_operator(end) {
             if !items.is_empty() {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
                 if self.is_operator(end) {
                     break;
                 }
@@ -287,7 +338,7 @@ impl Parser<'_> {
     }
 
     fn at_tuple_end(&self, ends: &[&str]) -> bool {
-        matches!(self.token().kind, Kind::VariableEnd | Kind::BlockEnd | Kind::Operator(")"))
+        matches!(self.token().kind, Kind::VariableEnd | Kind::BlockEnd | Kind::Operator(Op::CloseParenthesis))
             || self.name().is_some_and(|name| ends.contains(&name))
     }
 
@@ -316,36 +367,28 @@ impl Parser<'_> {
         item: impl Fn(&mut Self) -> Parse<Expr>,
     ) -> Parse<Expr> {
         let start = self.range();
-        let mut items = Vec::new();
-        let mut is_tuple = false;
-        loop {
-            if !items.is_empty() {
-                self.expect_operator(",")?;
-            }
-            if self.at_tuple_end(ends) {
-                break;
-            }
+        if self.at_tuple_end(ends) {
+            return match may_be_empty {
+                true => Ok(leaf(ExprKind::Tuple(Vec::new()), start.to(self.last_range()))),
+                false => self.unexpected("an expression"),
+            };
+        }
+        let first = item(self)?;
+        if !self.is_operator(Op::Comma) {
+            return Ok(first);
+        }
+        let mut items = vec![first];
+        while self.skip_operator(Op::Comma) && !self.at_tuple_end(ends) {
             items.push(item(self)?);
-            if !self.is_operator(",") {
-                break;
-            }
-            is_tuple = true;
         }
-        match items.pop() {
-            Some(only) if !is_tuple => Ok(only),
-            None if !may_be_empty => self.unexpected("an expression"),
-            last => {
-                items.extend(last);
-                Ok(expr(ExprKind::Tuple(items), start.to(self.last_range())))
-            }
-        }
+        Ok(expr(ExprKind::Tuple(items), start.to(self.last_range())))
     }
 
     pub(super) fn postfix(&mut self, mut value: Expr) -> Parse<Expr> {
         loop {
-            value = match &self.token().kind {
-                Kind::Operator("." | "[") => self.subscript(value)?,
-                Kind::Operator("(") => self.call(value)?,
+            value = match self.token().kind {
+                Kind::Operator(Op::Dot | Op::OpenBracket) => self.subscript(value)?,
+                Kind::Operator(Op::OpenParenthesis) => self.call(value)?,
                 _ => return Ok(value),
             };
             self.check_height(&value)?;
@@ -365,12 +408,12 @@ impl Parser<'_> {
 
     fn filters(&mut self, mut value: Expr) -> Parse<Expr> {
         loop {
-            value = match &self.token().kind {
-                Kind::Operator("|") => {
+            value = match self.token().kind {
+                Kind::Operator(Op::Pipe) => {
                     self.step();
                     self.filter(Some(value))?
                 }
-                Kind::Operator("(") => self.call(value)?,
+                Kind::Operator(Op::OpenParenthesis) => self.call(value)?,
                 Kind::Name if self.is_name("is") => self.test(value)?,
                 _ => return Ok(value),
             };
@@ -400,26 +443,26 @@ impl Parser<'_> {
 
     /// What a `.` or `[` asks for.
     fn part(&mut self) -> Parse<Part> {
-        if self.skip_operator(".") {
+        if self.skip_operator(Op::Dot) {
             let range = self.range();
-            return match self.token().kind.clone() {
-                Kind::Name => Ok(Part::Attribute(self.expect_name()?.0)),
-                Kind::Integer(number) => {
+            return match self.token().kind {
+                Kind::Name => Ok(Part::Attribute(self.expect_name()?.0.into())),
+                Kind::Number(at) if matches!(self.tokens.numbers[at as usize], Number::Integer(_)) => {
                     self.step();
-                    Ok(Part::Item(expr(ExprKind::Int(number), range)))
+                    Ok(Part::Item(leaf(self.number(at), range)))
                 }
                 _ => self.unexpected("a name or a number after `.`"),
             };
         }
-        let open = self.expect_operator("[")?;
+        let open = self.expect_operator(Op::OpenBracket)?;
         let mut items: Vec<Result<Expr, Slice>> = Vec::new();
-        while !self.is_operator("]") {
+        while !self.is_operator(Op::CloseBracket) {
             if !items.is_empty() {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
             }
             items.push(self.subscribed()?);
         }
-        self.expect_operator("]")?;
+        self.expect_operator(Op::CloseBracket)?;
         let several = items.len() > 1;
         Ok(match items.pop() {
             Some(Err(slice)) if !several => Part::Slice(slice),
@@ -436,32 +479,32 @@ impl Parser<'_> {
 
     /// What is between brackets: an expression, or a slice.
     fn subscribed(&mut self) -> Parse<Result<Expr, Slice>> {
-        let start = if self.is_operator(":") {
+        let start = if self.is_operator(Op::Colon) {
             None
         } else {
             let value = self.expression()?;
-            if !self.is_operator(":") {
+            if !self.is_operator(Op::Colon) {
                 return Ok(Ok(value));
             }
             Some(value)
         };
         self.step();
         let stop = self.slice_part()?;
-        let step = if self.skip_operator(":") { self.slice_part()? } else { None };
+        let step = if self.skip_operator(Op::Colon) { self.slice_part()? } else { None };
         Ok(Err(Slice { start, stop, step }))
     }
 
     fn slice_part(&mut self) -> Parse<Option<Expr>> {
-        if matches!(self.token().kind, Kind::Operator(":" | "]" | ",")) {
+        if matches!(self.token().kind, Kind::Operator(Op::Colon | Op::CloseBracket | Op::Comma)) {
             return Ok(None);
         }
         self.expression().map(Some)
     }
 
     fn arguments(&mut self) -> Parse<Arguments> {
-        let start = self.expect_operator("(")?;
-        let arguments = self.arguments_until(start, |parser| parser.is_operator(")"))?;
-        self.expect_operator(")")?;
+        let start = self.expect_operator(Op::OpenParenthesis)?;
+        let arguments = self.arguments_until(start, |parser| parser.is_operator(Op::CloseParenthesis))?;
+        self.expect_operator(Op::CloseParenthesis)?;
         Ok(arguments)
     }
 
@@ -476,25 +519,26 @@ impl Parser<'_> {
         let mut first = true;
         while !ends(self) {
             if !first {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
                 if ends(self) {
                     break;
                 }
             }
             first = false;
             let no_stars = arguments.star.is_none() && arguments.double_star.is_none();
-            let allowed = if self.skip_operator("*") {
+            let allowed = if self.skip_operator(Op::Multiply) {
                 arguments.star = Some(self.expression()?);
                 no_stars
-            } else if self.skip_operator("**") {
+            } else if self.skip_operator(Op::Power) {
                 let allowed = arguments.double_star.is_none();
                 arguments.double_star = Some(self.expression()?);
                 allowed
-            } else if self.token().kind == Kind::Name && self.next_token().kind == Kind::Operator("=") {
+            } else if self.token().kind == Kind::Name && self.next_token().kind == Kind::Operator(Op::Assign)
+            {
                 let allowed = arguments.double_star.is_none();
                 let (name, _) = self.expect_name()?;
                 self.step();
-                arguments.named.push((name, self.expression()?));
+                arguments.named.push((name.into(), self.expression()?));
                 allowed
             } else {
                 arguments.positional.push(self.expression()?);
@@ -507,11 +551,13 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    fn dotted_name(&mut self) -> Parse<(String, Range)> {
-        let (mut name, mut range) = self.expect_name()?;
-        while self.skip_operator(".") {
+    fn dotted_name(&mut self) -> Parse<(Word, Range)> {
+        let (first, mut range) = self.expect_name()?;
+        let mut name = Word::from(first);
+        while self.skip_operator(Op::Dot) {
             let (part, end) = self.expect_name()?;
-            name = format!("{name}.{part}");
+            name.push('.');
+            name.push_str(part);
             range = range.to(end);
         }
         Ok((name, range))
@@ -533,7 +579,8 @@ impl Parser<'_> {
 
     fn named(&mut self) -> Parse<Named> {
         let (name, range) = self.dotted_name()?;
-        let arguments = if self.is_operator("(") { self.arguments()? } else { Arguments::default() };
+        let arguments =
+            if self.is_operator(Op::OpenParenthesis) { self.arguments()? } else { Arguments::default() };
         Ok(Named { name, range, arguments })
     }
 
@@ -550,12 +597,12 @@ impl Parser<'_> {
     fn named_test(&mut self) -> Parse<Named> {
         let (name, range) = self.dotted_name()?;
         let mut arguments = Arguments::default();
-        let begins = match &self.token().kind {
+        let begins = match self.token().kind {
             Kind::Name => !["else", "or", "and"].iter().any(|word| self.is_name(word)),
-            Kind::Text(..) | Kind::Integer(_) | Kind::Float(_) | Kind::Operator("[" | "{") => true,
+            Kind::Text(_) | Kind::Number(_) | Kind::Operator(Op::OpenBracket | Op::OpenBrace) => true,
             _ => false,
         };
-        if self.is_operator("(") {
+        if self.is_operator(Op::OpenParenthesis) {
             arguments = self.arguments()?;
         } else if begins {
             if self.is_name("is") {

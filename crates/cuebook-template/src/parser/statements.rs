@@ -7,7 +7,7 @@ use crate::ast::{
     Statement, StatementKind, With,
 };
 use crate::error::{Error, ErrorKind, nearest};
-use crate::lexer::{Kind, Range};
+use crate::lexer::{Kind, Op, Range};
 
 const TAGS: [&str; 17] = [
     "for",
@@ -41,13 +41,13 @@ fn body(statements: Vec<Statement>) -> Body {
 /// A signature: the parameters, and the defaults of the last ones.
 type Signature = (Vec<Name>, Vec<Expr>);
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
     pub(super) fn statement(&mut self, start: Range, out: &mut Vec<Statement>) -> Parse<()> {
-        let Some(tag) = self.name().map(str::to_owned) else {
+        let Some(tag) = self.name() else {
             return self.unexpected("the name of a tag");
         };
         let tag_range = self.step();
-        let kind = match tag.as_str() {
+        let kind = match tag {
             "for" => self.parse_for()?,
             "if" => self.parse_if()?,
             "block" => self.parse_block(tag_range)?,
@@ -73,12 +73,7 @@ impl Parser<'_> {
             "generation" if self.grammar.generation => {
                 let (statements, _) = self.body("generation", &["endgeneration"])?;
                 let signature = (Vec::new(), Vec::new());
-                StatementKind::Generation(self.add_macro(
-                    "caller".to_owned(),
-                    signature,
-                    statements,
-                    tag_range,
-                ))
+                StatementKind::Generation(self.add_macro("caller", signature, statements, tag_range))
             }
             "filter" => {
                 let filter = self.filter_chain(None)?;
@@ -93,15 +88,15 @@ impl Parser<'_> {
                 }
             }
             "break" | "continue" => return self.fail(tag_range, format!("`{tag}` is outside a loop")),
-            _ if self.grammar.tags.contains(&tag.as_str()) => {
+            _ if self.grammar.tags.contains(&tag) => {
                 let arguments = self.tag_arguments()?;
                 let range = tag_range.to(self.last_range());
-                let named = Named { name: tag.clone(), range: tag_range, arguments };
+                let named = Named { name: tag.into(), range: tag_range, arguments };
                 let filter = expr(ExprKind::Filter(None, Box::new(named)), range);
                 let end = format!("end{tag}");
-                StatementKind::FilterBlock(Box::new((filter, body(self.body(&tag, &[&end])?.0))))
+                StatementKind::FilterBlock(Box::new((filter, body(self.body(tag, &[&end])?.0))))
             }
-            _ => return self.unknown_tag(&tag, tag_range),
+            _ => return self.unknown_tag(tag, tag_range),
         };
         out.push(Statement { kind, range: start.to(self.last_range()) });
         Ok(())
@@ -109,7 +104,7 @@ impl Parser<'_> {
 
     /// Whether a loop is open around this tag, with no macro, block or call in between.
     fn in_loop(&self) -> bool {
-        let inner = self.open.iter().rev().map(|(tag, ..)| tag.as_str());
+        let inner = self.open.iter().rev().map(|(tag, _)| *tag);
         inner
             .take_while(|tag| !matches!(*tag, "macro" | "block" | "call" | "generation"))
             .any(|tag| tag == "for")
@@ -124,9 +119,8 @@ impl Parser<'_> {
         let message =
             if closes { format!("unexpected `{{% {tag} %}}`") } else { format!("unknown tag `{tag}`") };
         let help = match self.open.last() {
-            Some((open, ends, _)) if closes => {
-                let end = ends.last().map(String::as_str).unwrap_or_default();
-                format!("close `{{% {open} … %}}` first: add `{{% {end} %}}` before it")
+            Some((open, _)) if closes => {
+                format!("close `{{% {open} … %}}` first: add `{{% end{open} %}}` before it")
             }
             _ if tag.starts_with("end") => "no block is open: remove it".to_owned(),
             _ if closes => "write it between an `if` or `for` and its end".to_owned(),
@@ -136,7 +130,7 @@ impl Parser<'_> {
             },
         };
         let error = Error::new(ErrorKind::Syntax, message).at(range).help(help);
-        let opened = self.open.last().filter(|_| closes).map(|(.., opened)| *opened);
+        let opened = self.open.last().filter(|_| closes).map(|(_, opened)| *opened);
         self.errors.push(match opened {
             Some(opened) => error.opened(opened),
             None => error,
@@ -145,27 +139,22 @@ impl Parser<'_> {
     }
 
     /// The statements of a block tag, and the name of the tag that ended them.
-    fn body(&mut self, tag: &str, ends: &[&str]) -> Parse<(Vec<Statement>, String)> {
-        self.skip_operator(":");
+    fn body(&mut self, tag: &'t str, ends: &[&str]) -> Parse<(Vec<Statement>, Option<&'t str>)> {
+        self.skip_operator(Op::Colon);
         if self.token().kind != Kind::BlockEnd {
             return self.unexpected("the end of the tag");
         }
         let opened = self.tag.to(self.step());
-        let names: Vec<String> = ends.iter().map(|end| (*end).to_owned()).collect();
-        self.open.push((tag.to_owned(), names, opened));
+        self.open.push((tag, opened));
         let (statements, end) = self.statements_until(ends);
         self.open.pop();
-        match end {
-            Some(end) => Ok((statements, end)),
-            None => {
-                let last = ends.last().copied().unwrap_or_default();
-                // What is inside stays in the tree.
-                self.unclosed = true;
-                let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
-                self.errors.push(error.at(opened).help(format!("add `{{% {last} %}}`")).opened(opened));
-                Ok((statements, last.to_owned()))
-            }
+        if end.is_none() {
+            // What is inside stays in the tree.
+            self.unclosed = true;
+            let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
+            self.errors.push(error.at(opened).help(format!("add `{{% end{tag} %}}`")).opened(opened));
         }
+        Ok((statements, end))
     }
 
     fn check_target(&mut self, target: &Expr) -> Parse<()> {
@@ -199,7 +188,7 @@ impl Parser<'_> {
         let recursive = self.skip_name("recursive");
         let inner = self.body("for", &["else", "endfor"]);
         let (iterable, (statements, end)) = self.kept(inner, iterable)?;
-        let otherwise = if end == "else" { self.body("for", &["endfor"])?.0 } else { Vec::new() };
+        let otherwise = if end == Some("else") { self.body("for", &["endfor"])?.0 } else { Vec::new() };
         Ok(StatementKind::For(Box::new(For {
             test: test.map(|test| (test, Scope::default(), target.clone())),
             target,
@@ -218,9 +207,9 @@ impl Parser<'_> {
             let inner = self.body("if", &["elif", "else", "endif"]);
             let (test, (statements, end)) = self.kept(inner, test)?;
             branches.push((test, statements));
-            match end.as_str() {
-                "elif" => continue,
-                "else" => {
+            match end {
+                Some("elif") => continue,
+                Some("else") => {
                     let (otherwise, _) = self.body("if", &["endif"])?;
                     return Ok(StatementKind::If(branches, otherwise));
                 }
@@ -233,7 +222,7 @@ impl Parser<'_> {
         let (name, range) = self.expect_name()?;
         let scoped = self.skip_name("scoped");
         let required = self.skip_name("required");
-        if self.is_operator("-") {
+        if self.is_operator(Op::Minus) {
             let range = self.range();
             return self.fail_with_help(range, "the name of a block has no hyphen", "use an underscore");
         }
@@ -248,14 +237,14 @@ impl Parser<'_> {
                 format!("the block `{name}` is required, so it can only hold comments and white space"),
             );
         }
-        if self.is_name(&name) {
+        if self.is_name(name) {
             self.step();
         }
         if self.blocks.iter().any(|block| block.name == name) {
             return self.fail(range, format!("the block `{name}` is defined twice"));
         }
         self.blocks.push(Block {
-            name,
+            name: name.into(),
             scoped,
             required,
             body: body(statements),
@@ -270,7 +259,7 @@ impl Parser<'_> {
         let mut first = true;
         while self.token().kind != Kind::BlockEnd {
             if !first {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
             }
             first = false;
             let value = self.expression()?;
@@ -280,16 +269,16 @@ impl Parser<'_> {
     }
 
     fn signature(&mut self) -> Parse<Signature> {
-        self.expect_operator("(")?;
+        self.expect_operator(Op::OpenParenthesis)?;
         let mut parameters: Vec<Name> = Vec::new();
         let mut defaults = Vec::new();
-        while !self.is_operator(")") {
+        while !self.is_operator(Op::CloseParenthesis) {
             if !parameters.is_empty() {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
             }
             let (name, range) = self.expect_name()?;
-            self.check_assignable(&name, range)?;
-            if self.skip_operator("=") {
+            self.check_assignable(name, range)?;
+            if self.skip_operator(Op::Assign) {
                 defaults.push(self.expression()?);
             } else if !defaults.is_empty() {
                 return self
@@ -300,7 +289,7 @@ impl Parser<'_> {
             }
             parameters.push(name_at((name, range)));
         }
-        self.expect_operator(")")?;
+        self.expect_operator(Op::CloseParenthesis)?;
         Ok((parameters, defaults))
     }
 
@@ -313,20 +302,20 @@ impl Parser<'_> {
 
     fn target_name(&mut self) -> Parse<Name> {
         let (name, range) = self.expect_name()?;
-        self.check_assignable(&name, range)?;
+        self.check_assignable(name, range)?;
         Ok(name_at((name, range)))
     }
 
     fn add_macro(
         &mut self,
-        name: String,
+        name: &str,
         signature: Signature,
         statements: Vec<Statement>,
         range: Range,
     ) -> u32 {
         let (parameters, defaults) = signature;
         self.macros.push(Macro {
-            name,
+            name: name.into(),
             parameters,
             defaults,
             body: body(statements),
@@ -343,18 +332,19 @@ impl Parser<'_> {
         let name = self.target_name()?;
         let signature = self.signature()?;
         let (statements, _) = self.body("macro", &["endmacro"])?;
-        let index = self.add_macro(name.name.clone(), signature, statements, name.range);
+        let index = self.add_macro(&name.name, signature, statements, name.range);
         Ok(StatementKind::Macro(index, name))
     }
 
     fn parse_call_block(&mut self, range: Range) -> Parse<StatementKind> {
-        let signature = if self.is_operator("(") { self.signature()? } else { (Vec::new(), Vec::new()) };
+        let signature =
+            if self.is_operator(Op::OpenParenthesis) { self.signature()? } else { (Vec::new(), Vec::new()) };
         let call = self.expression()?;
         if !matches!(call.kind, ExprKind::Call(..)) {
             return self.fail(call.range, "expected a call, as in `{% call name() %}`");
         }
         let (statements, _) = self.body("call", &["endcall"])?;
-        let index = self.add_macro("caller".to_owned(), signature, statements, range);
+        let index = self.add_macro("caller", signature, statements, range);
         Ok(StatementKind::CallBlock(Box::new(call), index))
     }
 
@@ -394,7 +384,7 @@ impl Parser<'_> {
         let mut names = Vec::new();
         let with_context = loop {
             if !names.is_empty() {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
             }
             if let Some(with_context) = self.import_context() {
                 break Some(with_context);
@@ -407,7 +397,7 @@ impl Parser<'_> {
             let target = if self.skip_name("as") { self.target_name()? } else { name.clone() };
             names.push((name.name, target));
             let with_context = self.import_context();
-            if with_context.is_some() || !self.is_operator(",") {
+            if with_context.is_some() || !self.is_operator(Op::Comma) {
                 break with_context;
             }
         };
@@ -418,13 +408,13 @@ impl Parser<'_> {
     fn parse_set(&mut self) -> Parse<StatementKind> {
         let target = self.tuple(false, &[], true)?;
         self.check_target(&target)?;
-        if self.open.iter().any(|(tag, ..)| tag == "for") {
+        if self.open.iter().any(|(tag, _)| *tag == "for") {
             self.check_loop_target(&target)?;
         }
-        if self.skip_operator("=") {
-            return Ok(StatementKind::Set(target, self.tuple(true, &[], false)?));
+        if self.skip_operator(Op::Assign) {
+            return Ok(StatementKind::Set(Box::new((target, self.tuple(true, &[], false)?))));
         }
-        let filter = if self.skip_operator("|") { Some(self.filter_chain(None)?) } else { None };
+        let filter = if self.skip_operator(Op::Pipe) { Some(self.filter_chain(None)?) } else { None };
         let (statements, _) = self.body("set", &["endset"])?;
         Ok(StatementKind::SetBlock(Box::new(SetBlock { target, filter, body: body(statements) })))
     }
@@ -432,7 +422,7 @@ impl Parser<'_> {
     /// Filters of a block, the first of which has no value.
     fn filter_chain(&mut self, value: Option<Expr>) -> Parse<Expr> {
         let mut filter = self.filter(value)?;
-        while self.skip_operator("|") {
+        while self.skip_operator(Op::Pipe) {
             filter = self.filter(Some(filter))?;
             self.check_height(&filter)?;
         }
@@ -443,10 +433,10 @@ impl Parser<'_> {
         let mut pairs = Vec::new();
         while self.token().kind != Kind::BlockEnd {
             if !pairs.is_empty() {
-                self.expect_operator(",")?;
+                self.expect_operator(Op::Comma)?;
             }
             let target = self.plain_target()?;
-            self.expect_operator("=")?;
+            self.expect_operator(Op::Assign)?;
             pairs.push((target, self.expression()?));
         }
         let (statements, _) = self.body("with", &["endwith"])?;

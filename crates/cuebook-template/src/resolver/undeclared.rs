@@ -1,17 +1,23 @@
 //! Which special names (`loop`, `caller`, `self` …) statements use before anything assigns them, in any scope inside.
 
+use smallvec::SmallVec;
+
 use crate::ast::{Body, Expr, ExprKind, Macro, Statement, StatementKind, each_child};
 
 /// The special names among `names` that these statements use. Blocks are not looked into.
-pub(super) fn undeclared<'n>(statements: &[Statement], macros: &[Macro], names: &[&'n str]) -> Vec<&'n str> {
-    let mut search = Search { wanted: names.to_vec(), found: Vec::new(), macros };
+pub(super) fn undeclared<'n>(
+    statements: &[Statement],
+    macros: &[Macro],
+    names: impl Iterator<Item = &'n str>,
+) -> SmallVec<[&'n str; 3]> {
+    let mut search = Search { wanted: names.collect(), found: SmallVec::new(), macros };
     search.statements(statements);
     search.found
 }
 
 struct Search<'n, 'm> {
-    wanted: Vec<&'n str>,
-    found: Vec<&'n str>,
+    wanted: SmallVec<[&'n str; 3]>,
+    found: SmallVec<[&'n str; 3]>,
     macros: &'m [Macro],
 }
 
@@ -95,9 +101,9 @@ impl Search<'_, '_> {
                 self.expression(&node.0);
                 self.body(&node.1);
             }
-            StatementKind::Set(target, value) => {
-                self.target(target);
-                self.expression(value);
+            StatementKind::Set(node) => {
+                self.target(&node.0);
+                self.expression(&node.1);
             }
             StatementKind::SetBlock(node) => {
                 self.target(&node.target);

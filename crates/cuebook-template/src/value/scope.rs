@@ -65,8 +65,8 @@ impl<'r> Scope<'r> {
     /// What the context has under a name, if this scope has asked for it and nothing here assigns it.
     #[inline]
     pub fn resolved(&self, name: &str) -> Option<Option<Val<'r>>> {
-        let index = self.names.names.iter().position(|known| known == name)?;
-        let asked = self.names.loads[index] == Load::Resolve && !self.names.stored[index];
+        let index = self.names.slots.iter().position(|held| held.name == name)?;
+        let asked = self.names.slots[index].load == Load::Resolve && !self.names.slots[index].stored;
         asked.then(|| self.slots.borrow()[index].clone())
     }
 
@@ -76,12 +76,12 @@ impl<'r> Scope<'r> {
         let mut value = None;
         let mut known = false;
         loop {
-            if let Some(index) = scope.names.names.iter().position(|other| other == name) {
+            if let Some(index) = scope.names.slots.iter().position(|held| held.name == name) {
                 if !known {
                     value = scope.slots.borrow()[index].clone();
                     known = true;
                 }
-                if scope.names.stored[index] {
+                if scope.names.slots[index].stored {
                     return value;
                 }
             }

@@ -109,12 +109,12 @@ impl<'t> Walk<'t> {
         let mut names = HashSet::new();
         for statement in statements {
             match &statement.kind {
-                StatementKind::Set(target, _) => targets(target, &mut names),
+                StatementKind::Set(node) => targets(&node.0, &mut names),
                 StatementKind::SetBlock(node) => targets(&node.target, &mut names),
-                StatementKind::Macro(_, name) => drop(names.insert(name.name.clone())),
+                StatementKind::Macro(_, name) => drop(names.insert(name.name.to_string())),
                 StatementKind::Import(node) => match &node.names {
-                    Imported::Module(name) => drop(names.insert(name.name.clone())),
-                    Imported::Names(all) => names.extend(all.iter().map(|(_, name)| name.name.clone())),
+                    Imported::Module(name) => drop(names.insert(name.name.to_string())),
+                    Imported::Names(all) => names.extend(all.iter().map(|(_, name)| name.name.to_string())),
                 },
                 StatementKind::If(branches, otherwise) => {
                     for (_, body) in branches {
@@ -144,14 +144,15 @@ impl<'t> Walk<'t> {
         match &target.kind {
             ExprKind::Name(name) => self.bind_name(&name.name, paths.clone()),
             ExprKind::Tuple(items) => items.iter().for_each(|item| self.bind(item, paths)),
-            ExprKind::NamespaceTarget(name, _) => {
+            ExprKind::NamespaceTarget(target) => {
+                let name = &target.0;
                 // Whatever is read from the namespace can show it, under whatever name.
                 for scope in &mut self.scopes {
-                    if let Some(binding) = scope.get_mut(&name.name) {
+                    if let Some(binding) = scope.get_mut(name.name.as_str()) {
                         binding.paths.extend(paths.iter().cloned());
                     }
                 }
-                self.names.bound.entry(name.name.clone()).or_default().extend(paths.iter().cloned());
+                self.names.bound.entry(name.name.to_string()).or_default().extend(paths.iter().cloned());
             }
             _ => {}
         }
@@ -340,13 +341,14 @@ impl<'t> Walk<'t> {
                 self.expression(&node.0);
                 self.inner(&node.1)
             }
-            StatementKind::Set(target, value) => {
+            StatementKind::Set(node) => {
+                let (target, value) = node.as_ref();
                 let paths = self.expression(value);
                 self.bind(target, &paths);
                 let makes_space =
                     matches!(&value.kind, ExprKind::Call(callee, _) if is_name(callee, "namespace"));
                 if let (true, ExprKind::Name(name)) = (makes_space, &target.kind)
-                    && let Some(binding) = self.scopes.last_mut().and_then(|scope| scope.get_mut(&name.name))
+                    && let Some(binding) = self.scopes.last_mut().and_then(|scope| scope.get_mut(name.name.as_str()))
                 {
                     binding.space = true;
                 }
@@ -586,7 +588,7 @@ impl<'t> Walk<'t> {
             return Paths::new();
         }
         let is_space =
-            self.scopes.iter().rev().find_map(|scope| scope.get(&name.name)).is_some_and(|it| it.space);
+            self.scopes.iter().rev().find_map(|scope| scope.get(name.name.as_str())).is_some_and(|it| it.space);
         let step = if is_space { "" } else { way.as_str() };
         let mut found: Paths = paths.iter().map(|path| followed(path, step)).collect();
         if !certain {
@@ -594,7 +596,7 @@ impl<'t> Walk<'t> {
             // These are the engine's, and no caller has to give them.
             if !["self", "loop"].contains(&name.name.as_str()) {
                 let path = followed(&name.name, &way);
-                let (root, range) = (name.name.clone(), range(expression.range));
+                let (root, range) = (name.name.to_string(), range(expression.range));
                 self.names.reads.push(Read { root, path, range, maybe_local: false });
             }
         }
@@ -638,7 +640,7 @@ fn followed(path: &str, way: &str) -> String {
 
 fn targets(target: &Expr, names: &mut HashSet<String>) {
     match &target.kind {
-        ExprKind::Name(name) => drop(names.insert(name.name.clone())),
+        ExprKind::Name(name) => drop(names.insert(name.name.to_string())),
         ExprKind::Tuple(items) => items.iter().for_each(|item| targets(item, names)),
         _ => {}
     }
@@ -646,7 +648,7 @@ fn targets(target: &Expr, names: &mut HashSet<String>) {
 
 fn strings(items: &[Expr]) -> Option<Vec<String>> {
     let text = |item: &Expr| match &item.kind {
-        ExprKind::Text(text, _) => Some(text.clone()),
+        ExprKind::Text(text, _) => Some(text.to_string()),
         _ => None,
     };
     items.iter().map(text).collect()
