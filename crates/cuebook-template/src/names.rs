@@ -55,12 +55,12 @@ pub(crate) const FEW: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Few<'n, V, const N: usize = 0> {
     first: SmallVec<[(&'n str, V); N]>,
-    others: Names<&'n str, V>,
+    others: Option<Box<Names<&'n str, V>>>,
 }
 
 impl<V, const N: usize> Default for Few<'_, V, N> {
     fn default() -> Self {
-        Few { first: SmallVec::new(), others: Names::default() }
+        Few { first: SmallVec::new(), others: None }
     }
 }
 
@@ -69,8 +69,7 @@ impl<'n, V, const N: usize> Few<'n, V, N> {
     pub fn get(&self, name: &str) -> Option<&V> {
         match self.first.iter().find(|(known, _)| *known == name) {
             Some((_, value)) => Some(value),
-            None if self.others.is_empty() => None,
-            None => self.others.get(name),
+            None => self.others.as_ref()?.get(name),
         }
     }
 
@@ -83,14 +82,14 @@ impl<'n, V, const N: usize> Few<'n, V, N> {
             }
             self.first.push((name, value));
         } else {
-            self.others.insert(name, value);
+            self.others.get_or_insert_default().insert(name, value);
         }
     }
 
     pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
         match self.first.iter_mut().find(|(known, _)| *known == name) {
             Some((_, value)) => Some(value),
-            None => self.others.get_mut(name),
+            None => self.others.as_mut()?.get_mut(name),
         }
     }
 
@@ -104,7 +103,10 @@ impl<'n, V, const N: usize> Few<'n, V, N> {
 
     /// The names, in no order that counts.
     pub fn names(&self) -> impl Iterator<Item = &'n str> {
-        self.first.iter().map(|(name, _)| *name).chain(self.others.keys().copied())
+        self.first
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(self.others.iter().flat_map(|others| others.keys().copied()))
     }
 }
 

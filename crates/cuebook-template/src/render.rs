@@ -79,23 +79,30 @@ impl Drop for Render<'_> {
 
 /// What is made for a render and lives as long as it. It takes no memory before something is made.
 #[derive(Default)]
-pub(crate) struct Memory {
-    templates: OnceCell<Arena<Arc<Template>>>,
-    values: OnceCell<Arena<Json>>,
-    names: OnceCell<Arena<String>>,
+pub(crate) struct Memory(OnceCell<Box<Arenas>>);
+
+#[derive(Default)]
+struct Arenas {
+    templates: Arena<Arc<Template>>,
+    values: Arena<Json>,
+    names: Arena<String>,
 }
 
 impl Memory {
+    fn arenas(&self) -> &Arenas {
+        self.0.get_or_init(Box::default)
+    }
+
     pub fn template(&self, template: Arc<Template>) -> &Arc<Template> {
-        self.templates.get_or_init(|| Arena::with_capacity(4)).alloc(template)
+        self.arenas().templates.alloc(template)
     }
 
     pub fn value(&self, value: Json) -> &Json {
-        self.values.get_or_init(|| Arena::with_capacity(4)).alloc(value)
+        self.arenas().values.alloc(value)
     }
 
     pub fn name(&self, name: String) -> &str {
-        self.names.get_or_init(|| Arena::with_capacity(4)).alloc(name)
+        self.arenas().names.alloc(name)
     }
 }
 

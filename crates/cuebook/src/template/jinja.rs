@@ -70,13 +70,7 @@ impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
     pub fn compile(main: Arc<Source>, loader: Arc<dyn Loader>, settings: &Settings) -> Result<Template> {
         let program = Arc::new(Program::build(&main, &*loader, settings)?);
-        Ok(Template {
-            main,
-            loader,
-            settings: settings.clone(),
-            program,
-            computed: Mutex::default(),
-        })
+        Ok(Template { main, loader, settings: settings.clone(), program, computed: Mutex::default() })
     }
 
     /// The prompt's own template and everything that it is known to use.

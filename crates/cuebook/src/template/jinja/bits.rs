@@ -131,18 +131,18 @@ impl Reader<'_> {
                 beyond("a name of the engine")
             }
             ExprKind::Name(variable) => {
-                let name = variable.name.clone();
+                let name = variable.name.to_string();
                 Ok(Bit::Value { name, absent: Absent::Nothing, escaped: false, range: range.clone() })
             }
-            ExprKind::Text(text, _) => Ok(Bit::Text { text: text.clone(), range: range.clone() }),
-            ExprKind::None | ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Float(_) => {
+            ExprKind::Text(text, _) => Ok(Bit::Text { text: text.to_string(), range: range.clone() }),
+            ExprKind::None | ExprKind::Bool(_) | ExprKind::Int(_) | ExprKind::Big(_) | ExprKind::Float(_) => {
                 beyond("a constant that is not text")
             }
             ExprKind::Filter(value, named) if matches!(named.name.as_str(), "default" | "d") => {
                 let given = &named.arguments;
                 match (value.as_deref().and_then(name), given.positional.as_slice()) {
                     (Some(name), [Expr { kind: ExprKind::Text(text, _), .. }]) if given.named.is_empty() => {
-                        let absent = Absent::Shows(text.clone());
+                        let absent = Absent::Shows(text.to_string());
                         Ok(Bit::Value { name: name.to_owned(), absent, escaped: false, range: range.clone() })
                     }
                     _ => beyond("a filter"),

@@ -106,7 +106,8 @@ impl Lint<'_> {
                 with.pairs.iter().for_each(|(_, value)| self.expression(value));
                 self.body(&with.body);
             }
-            StatementKind::Set(_, value) => {
+            StatementKind::Set(node) => {
+                let value = &node.1;
                 self.note(tag, "`{% set %}`");
                 self.expression(value);
             }
@@ -172,7 +173,7 @@ impl Lint<'_> {
                 self.note_expression(expression, "an attribute of an expression");
             }
             ExprKind::Unary(Unary::Minus, value)
-                if !matches!(value.kind, ExprKind::Int(_) | ExprKind::Float(_)) =>
+                if !matches!(value.kind, ExprKind::Int(_) | ExprKind::Big(_) | ExprKind::Float(_)) =>
             {
                 self.note_expression(expression, "`-`");
             }

@@ -146,14 +146,8 @@ impl Running<'_> {
         let statics: Vec<Unit> = sources
             .iter()
             .map(|source| {
-                let unknown = || {
-                    Unit::new(
-                        Source::new(&*source.name, ""),
-                        Default::default(),
-                        Vec::new(),
-                        Vec::new(),
-                    )
-                };
+                let unknown =
+                    || Unit::new(Source::new(&*source.name, ""), Default::default(), Vec::new(), Vec::new());
                 self.template.unit(&source.name).unwrap_or_else(unknown)
             })
             .collect();

@@ -348,7 +348,8 @@ impl<'t> Walk<'t> {
                 let makes_space =
                     matches!(&value.kind, ExprKind::Call(callee, _) if is_name(callee, "namespace"));
                 if let (true, ExprKind::Name(name)) = (makes_space, &target.kind)
-                    && let Some(binding) = self.scopes.last_mut().and_then(|scope| scope.get_mut(name.name.as_str()))
+                    && let Some(binding) =
+                        self.scopes.last_mut().and_then(|scope| scope.get_mut(name.name.as_str()))
                 {
                     binding.space = true;
                 }
@@ -390,7 +391,7 @@ impl<'t> Walk<'t> {
                 let whole = range(block.range);
                 let name = whole.end.saturating_sub(block.name.len())..whole.end;
                 let nested = self.blocks > 0;
-                self.names.blocks.push(Block { name: block.name.clone(), range: name, nested });
+                self.names.blocks.push(Block { name: block.name.to_string(), range: name, nested });
                 self.blocks += 1;
                 let shown = self.inner(&block.body);
                 self.blocks -= 1;
@@ -457,7 +458,7 @@ impl<'t> Walk<'t> {
 
     fn reference(&mut self, kind: ReferenceKind, name: &Expr, optional: bool) {
         let names = match &name.kind {
-            ExprKind::Text(text, _) => Some(vec![text.clone()]),
+            ExprKind::Text(text, _) => Some(vec![text.to_string()]),
             ExprKind::List(items) | ExprKind::Tuple(items) => strings(items),
             _ => None,
         };
@@ -498,6 +499,7 @@ impl<'t> Walk<'t> {
             ExprKind::None
             | ExprKind::Bool(_)
             | ExprKind::Int(_)
+            | ExprKind::Big(_)
             | ExprKind::Float(_)
             | ExprKind::Text(..)
             | ExprKind::NamespaceTarget(..) => Paths::new(),
@@ -587,8 +589,12 @@ impl<'t> Walk<'t> {
         if certain && counts {
             return Paths::new();
         }
-        let is_space =
-            self.scopes.iter().rev().find_map(|scope| scope.get(name.name.as_str())).is_some_and(|it| it.space);
+        let is_space = self
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name.name.as_str()))
+            .is_some_and(|it| it.space);
         let step = if is_space { "" } else { way.as_str() };
         let mut found: Paths = paths.iter().map(|path| followed(path, step)).collect();
         if !certain {
@@ -617,6 +623,7 @@ impl<'t> Walk<'t> {
                     steps.push(match &item.kind {
                         ExprKind::Text(key, _) => format!(".{key}"),
                         ExprKind::Int(number) => format!("[{number}]"),
+                        ExprKind::Big(number) => format!("[{number}]"),
                         _ => {
                             self.expression(item);
                             "[]".to_owned()
