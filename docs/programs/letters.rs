@@ -24,7 +24,7 @@ fn main() -> cuebook::Result<()> {
     for message in rendered.messages()? {
         println!("{}: {}", message.role, message.texts().collect::<String>());
     }
-    let wire = rendered.wire(Some("openai"))?;
+    let wire = rendered.wire_as("openai")?;
     println!("{} has {} messages", wire.body["model"], wire.body["messages"].as_array().map_or(0, Vec::len));
 
     // An error has a code, a place and a fix.

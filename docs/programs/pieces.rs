@@ -36,23 +36,23 @@ fn render() -> cuebook::Result<()> {
 async fn speak() -> cuebook::Result<()> {
     use std::sync::Arc;
 
-    use cuebook::chat::{Api, reply};
-    use cuebook::{Book, Context, Variables};
+    use cuebook::chat::reply::Reply;
+    use cuebook::{Book, Context, variables};
 
     let book = Arc::new(Book::open("my-prompts"));
-    let variables = Variables::new().set("question", "Where is order 7?").set("customer", "Ada");
+    let variables = variables! { question: "Where is order 7?", customer: "Ada" };
     let rendered = book.render_async("support", &variables, &Context::default()).await?;
     for message in rendered.messages()? {
         println!("{}: {:?}", message.role, message.texts().collect::<Vec<_>>());
     }
-    let wire = rendered.wire(Some("openai"))?;
+    let wire = rendered.wire_as("openai")?;
     for note in &wire.notes {
         eprintln!("{note}");
     }
-    let response = post("https://api.openai.com/v1/chat/completions", &wire.body).await?; // yours
-    match reply::read(Api::OpenAiChat, &response, false)?.reply {
-        reply::Reply::Text(text) => println!("{text}"),
-        reply::Reply::ToolCalls { calls, .. } => println!("it wants {calls:?}"),
+    let response = post(&format!("https://api.openai.com/v1{}", wire.path), &wire.body).await?; // yours
+    match wire.read(&response)?.reply {
+        Reply::Text(text) => println!("{text}"),
+        Reply::ToolCalls { calls, .. } => println!("it wants {calls:?}"),
         other => println!("{other:?}"),
     }
     Ok(())

@@ -13,7 +13,8 @@ use cuebook::prompt::{Rich, Visibility};
 use cuebook::sections::{SectionState, VisibilityOverrides};
 use cuebook::source::Source;
 use cuebook::{
-    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables,
+    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, UnknownVariables,
+    Variables,
 };
 use cuebook_lab::BookExt as _;
 use cuebook_run::policy::limits::Limits;
@@ -77,7 +78,13 @@ fn open(session: &mut VisibilityOverrides, section: &[String]) {
 
 /// The circumstances that the command line tells, without what only a particular prompt can understand.
 fn circumstances(inputs: &Inputs) -> Result<Context> {
-    let mut context = Context { strict: inputs.strict, without_hooks: inputs.no_hooks, ..Context::default() };
+    let mut context = Context {
+        strict: inputs.strict,
+        without_hooks: inputs.no_hooks,
+        // Names are checked here: those of a file that serves many prompts are not refused.
+        unknown: UnknownVariables::Ignore,
+        ..Context::default()
+    };
     if let Some(path) = &inputs.agent {
         context.agent = Agent::read(&read_text(path)?)?;
     }
@@ -201,7 +208,8 @@ impl<'i> Shared<'i> {
     /// Refuses what means nothing to any of the prompts.
     /// `none` says that there is none: `neither version`, for example.
     pub fn refuse_slips(&self, prompts: &[&Prepared], none: &str) -> Result<()> {
-        let names: BTreeSet<String> = prompts.iter().flat_map(|prompt| prompt.known_names()).collect();
+        let names: BTreeSet<String> =
+            prompts.iter().flat_map(|prompt| prompt.known_names()).cloned().collect();
         let takes_any_name = prompts.iter().any(|prompt| prompt.takes_any_name());
         let is_known = |name: &str| takes_any_name || names.contains(name);
         let near = |name: &str| did_you_mean(&nearest(name, names.iter().map(String::as_str)));

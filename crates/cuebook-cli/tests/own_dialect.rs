@@ -279,7 +279,7 @@ fn it_is_rendered_with_roles_and_tools() {
         .collect();
     assert_eq!(said, [(Role::System, "Be loud.".to_owned()), (Role::User, "Beware of the dog!".to_owned())]);
     let context = Context { model: Some("gpt-4o".into()), ..context() };
-    let body = book.render("alarm", &dog(), &context).unwrap().wire(Some("openai")).unwrap().body;
+    let body = book.render("alarm", &dog(), &context).unwrap().wire_as("openai").unwrap().body;
     assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the dog!"}));
     assert_eq!(body["tools"][0]["function"]["name"], "ring_bell");
     // What is missing is refused before the dialect is asked to write anything.
@@ -473,7 +473,7 @@ fn it_runs_in_a_thread() {
     assert_eq!(body["messages"][0], json!({"role": "system", "content": "Be loud."}), "{body}");
     assert_eq!(body["messages"][1], json!({"role": "user", "content": "Beware of the dog!"}), "{body}");
     let context = Context { model: Some("mock-model".into()), ..context() };
-    let wire = project.book().render("alarm", &dog(), &context).unwrap().wire(Some("openai")).unwrap();
+    let wire = project.book().render("alarm", &dog(), &context).unwrap().wire_as("openai").unwrap();
     assert_eq!(body["messages"], wire.body["messages"], "the request is the render");
 }
 

@@ -31,7 +31,7 @@ pub use report::{Entry, Fate, Report};
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::variables::Context;
+use crate::variables::{Context, UnknownVariables};
 use verify::Bench;
 
 /// What a prompt is to become.
@@ -139,7 +139,7 @@ impl Conversion {
 /// `CB221` and its like for a directive that was changed after it was signed, as for a render.
 pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversion> {
     let (to, category) = (target.dialect, target.category.as_str());
-    let context = Context { without_hooks: true, ..Context::default() };
+    let context = Context { without_hooks: true, unknown: UnknownVariables::Ignore, ..Context::default() };
     let context = book.complete(&context)?;
     let prepared = book.prepare(prompt_id, &context)?;
     // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cuebook::error::{did_you_mean, nearest};
 use cuebook::hooks::Hooks;
 use cuebook::items::Spaces;
-use cuebook::variables::FixedClock;
-use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
+use cuebook::variables::{FixedClock, UnknownVariables};
+use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_lab::explain::Explanation;
 use cuebook_run::DirectiveTools;
@@ -112,7 +111,7 @@ fn hooked(hooks: Hooks, kind: &str, name: &str, function: Py<PyAny>) -> Hooks {
             let arguments = [json!(text), json!(variables), calls::context_of(context)];
             match calls::call(&function, &what, &arguments).map_err(|words| calls::failed(&what, &words))? {
                 Json::String(text) => Ok(text),
-                _ => Err(calls::wrong_return(&what, "a str")),
+                _ => Err(calls::wrong_return(&what, "a str").into()),
             }
         }),
         _ => hooks
@@ -133,22 +132,9 @@ pub fn inputs(py: Python<'_>, variables: &Bound<'_, PyDict>, given: &Bound<'_, P
     Ok(Inputs { variables, context })
 }
 
-/// Refuses variables that a prompt does not have.
-pub fn refuse_unknown(prepared: &Prepared, variables: &Variables) -> Result<()> {
-    let Some(name) = variables.names().find(|name| !prepared.knows(name)) else { return Ok(()) };
-    if prepared.takes_any_name() {
-        return Ok(());
-    }
-    let known = prepared.known_names();
-    let near = nearest(name, known.iter().map(String::as_str));
-    let names: Vec<&str> = known.iter().map(String::as_str).filter(|name| *name != "system").collect();
-    let hint = did_you_mean(&near).unwrap_or_else(|| format!("its variables are {}", names.join(", ")));
-    let id = &prepared.prompt().id;
-    let diagnostic =
-        Diagnostic::new(Code::UnknownVariable, format!("the prompt `{id}` has no variable `{name}`"));
-    Err(Error::new(ErrorKind::PromptValidation, diagnostic.hint(hint))
-        .with("variable", name)
-        .with("nearest", near))
+/// What a render does with variables that its prompt does not have.
+fn unknown(allowed: bool) -> UnknownVariables {
+    if allowed { UnknownVariables::Ignore } else { UnknownVariables::Refuse }
 }
 
 /// Renders rows in several threads. The results are in the order of the rows.
@@ -221,12 +207,9 @@ impl Book {
         drop(failure::take());
         let explanation = py.detach(|| {
             let book = self.of(is_path);
-            let context = book.complete(&inputs.context)?;
+            let context = Context { unknown: unknown(allow_unknown), ..inputs.context };
             let prepared = book.prepare(prompt, &context)?;
-            if !allow_unknown {
-                refuse_unknown(&prepared, &inputs.variables)?;
-            }
-            let rendered = prepared.render(&inputs.variables, &context)?;
+            let rendered = prepared.render(&inputs.variables, &Arc::new(context))?;
             Ok(Explanation::new(prepared, rendered))
         });
         Ok(Rendered { explanation: explanation.or_raise(py)? })
@@ -247,12 +230,9 @@ impl Book {
         let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let texts = py.detach(|| -> Result<_> {
             let book = self.prompts();
-            let context = book.complete(&context)?;
+            let context = Arc::new(Context { unknown: unknown(allow_unknown), ..context });
             let prepared = book.prepare(prompt, &context)?;
             let render = |variables: &Variables| -> Result<String> {
-                if !allow_unknown {
-                    refuse_unknown(&prepared, variables)?;
-                }
                 Ok(prepared.render(variables, &context)?.into_text())
             };
             Ok(in_threads(&rows, threads, render))

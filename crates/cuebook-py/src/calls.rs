@@ -1,6 +1,6 @@
 //! Functions of Python that the engine calls: hooks, providers, filters, tests and tools.
 
-use cuebook::hooks::{HookContext, Subject, Values};
+use cuebook::hooks::{HookContext, HookError, Subject, Values};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -69,9 +69,9 @@ pub fn wrong_return(what: &str, wanted: &str) -> Error {
 }
 
 /// Calls a hook that returns variables.
-pub fn variables(function: &Py<PyAny>, what: &str, arguments: &[Json]) -> cuebook::Result<Values> {
+pub fn variables(function: &Py<PyAny>, what: &str, arguments: &[Json]) -> Result<Values, HookError> {
     match call(function, what, arguments).map_err(|words| failed(what, &words))? {
         Json::Object(values) => Ok(values),
-        _ => Err(wrong_return(what, "a dict")),
+        _ => Err(wrong_return(what, "a dict").into()),
     }
 }

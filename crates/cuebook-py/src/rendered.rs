@@ -137,7 +137,8 @@ impl Rendered {
 
     /// The body of a request and its notes.
     fn wire(&self, py: Python<'_>, format: Option<&str>) -> PyResult<Py<PyAny>> {
-        let wire = self.rendered().wire(format).or_raise(py)?;
+        let rendered = self.rendered();
+        let wire = format.map_or_else(|| rendered.wire(), |format| rendered.wire_as(format)).or_raise(py)?;
         to_python(py, &json!([wire.body, notes(&wire.notes)]))
     }
 

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};
 
-use crate::book::{Book, inputs, refuse_unknown};
+use crate::book::{Book, inputs};
 use crate::errors::{self, Raise};
 use crate::json::to_python;
 use crate::values::members;
@@ -148,8 +148,7 @@ impl Book {
         let options = Options(members(options)?);
         let began = py.detach(|| {
             let book = self.of(is_path);
-            let prepared = book.prepare(&prompt, &*book.complete(&inputs.context)?)?;
-            refuse_unknown(&prepared, &inputs.variables)?;
+            book.prepare(&prompt, &inputs.context)?.refuse_unknown(&inputs.variables)?;
             let tools: BTreeMap<String, String> = options
                 .object("tools")
                 .into_iter()

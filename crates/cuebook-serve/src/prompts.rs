@@ -81,7 +81,7 @@ fn arguments(prepared: &Prepared) -> Vec<PromptArgument> {
 
 /// Names that a caller may give and that the prompt does not declare.
 fn undeclared(prepared: &Prepared) -> BTreeSet<String> {
-    let mut names = prepared.known_names();
+    let mut names = prepared.known_names().clone();
     names.retain(|name| {
         !matches!(name.as_str(), "system" | "session") && prepared.prompt().variable(name).is_none()
     });

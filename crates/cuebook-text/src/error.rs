@@ -29,16 +29,19 @@
 mod code;
 mod diagnostic;
 mod masked;
+mod panic;
 mod printable;
 mod report;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
 pub use masked::without_secrets;
+pub use panic::catch_panic;
 pub use printable::is_hidden;
 pub use printable::{escaped_lines, printable, printable_lines};
 pub use report::report;
@@ -137,12 +140,13 @@ struct Inner {
     kind: ErrorKind,
     diagnostics: Vec<Diagnostic>,
     fields: Map<String, Value>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error with its one finding.
     pub fn new(kind: ErrorKind, diagnostic: Diagnostic) -> Error {
-        Error(Box::new(Inner { kind, diagnostics: vec![diagnostic], fields: Map::new() }))
+        Error(Box::new(Inner { kind, diagnostics: vec![diagnostic], fields: Map::new(), source: None }))
     }
 
     /// An error with several findings. There is always one: an error about nothing says so.
@@ -150,7 +154,7 @@ impl Error {
         if diagnostics.is_empty() {
             diagnostics.push(Diagnostic::new(Code::RenderFailed, "unknown error"));
         }
-        Error(Box::new(Inner { kind, diagnostics, fields: Map::new() }))
+        Error(Box::new(Inner { kind, diagnostics, fields: Map::new(), source: None }))
     }
 
     /// The same error with another first finding.
@@ -175,6 +179,12 @@ impl Error {
     pub fn with(mut self, name: &str, value: impl serde::Serialize) -> Error {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.0.fields.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Keeps the error that caused this one, for [`source`](std::error::Error::source).
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -239,7 +249,12 @@ impl fmt::Debug for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let source: &(dyn std::error::Error + 'static) = self.0.source.as_deref()?;
+        Some(source)
+    }
+}
 
 /// The names nearest to a misspelt one, best first, for hints.
 pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {

@@ -55,7 +55,12 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         }
         _ => (error.to_string(), None),
     };
-    Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint))
+    let cause = match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    };
+    let diagnostic = Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint);
+    Error::new(ErrorKind::Io, diagnostic).caused_by(cause)
 }
 
 /// The way out for a path that was written for another system.

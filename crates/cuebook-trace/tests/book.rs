@@ -51,7 +51,7 @@ fn render_and_parse_are_told_and_the_key_is_nowhere() {
         let rendered = Book::open(project.path()).render("p", &variables, &Context::default()).unwrap();
         assert!(rendered.text().contains(KEY));
         assert_eq!(rendered.messages().unwrap().len(), 1);
-        rendered.wire(None).unwrap_err();
+        rendered.wire().unwrap_err();
         let reply = serde_json::json!({"choices": [{"message": {"content": "Hello!"}}]});
         cuebook::chat::reply::read(cuebook::chat::Api::OpenAiChat, &reply, false).unwrap();
     });

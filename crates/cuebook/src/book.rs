@@ -3,20 +3,24 @@
 //! A [`Book`] ties the stages together and keeps compiled prompts warm. Before it uses one it makes sure that nothing the
 //! prompt was made from has changed, so a warm process sees a saved file at its next render.
 
+mod builder;
+mod kept;
+
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use futures_channel::oneshot;
-use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 use tracing::Span;
 
 use crate::dialect::directive::ToolOffer;
 use crate::dialect::{Dialect, Dialects};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::hooks::Hooks;
 use crate::items::{ItemId, Spaces};
-use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
+use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Proof, Resolution, Survey};
 use crate::prepared::{Mode, Prepared, Stage};
 use crate::prompt::Traits;
 use crate::redact::Secrets;
@@ -29,17 +33,17 @@ use crate::variables::{
     Clock, Context, FixedNonces, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
 };
 
-/// Compiled prompts that a book keeps. The oldest go first.
-const MOST_PREPARED: usize = 1024;
+pub use builder::RenderBuilder;
+pub use kept::Freshness;
+use kept::{Cache, Kept, Wanted};
 
 /// A project's prompts, ready to render. `Send + Sync`; share one between threads.
 ///
 /// ```
-/// use cuebook::{Book, Context, Variables};
+/// use cuebook::Book;
 ///
 /// let book = Book::open(".");
-/// let variables = Variables::new().set("agent_name", "Rumi");
-/// let rendered = book.render("general_system", &variables, &Context::default())?;
+/// let rendered = book.prompt("general_system").var("agent_name", "Rumi").render()?;
 /// assert!(rendered.text().contains("Rumi"));
 ///
 /// // Every byte knows where it came from.
@@ -53,15 +57,12 @@ pub struct Book {
     stage: Stage,
     /// Whether a name may be a path.
     paths: bool,
-    prepared: Mutex<IndexMap<Key, Arc<Prepared>>>,
-}
-
-/// What one compiled prompt is good for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    wanted: String,
-    language: String,
-    strict: bool,
+    freshness: Freshness,
+    /// How often somebody asked for a new look.
+    refreshed: AtomicU64,
+    prepared: Mutex<Cache>,
+    /// Whether every hook has its prompt.
+    hooks_checked: OnceLock<()>,
 }
 
 /// One line of a list.
@@ -149,7 +150,10 @@ impl Book {
                 extensions: Default::default(),
             },
             paths: false,
+            freshness: Freshness::default(),
+            refreshed: AtomicU64::new(0),
             prepared: Mutex::default(),
+            hooks_checked: OnceLock::new(),
         }
     }
 
@@ -177,6 +181,17 @@ impl Book {
         self
     }
 
+    /// The same book that looks for changed files at other times. Without this it looks before every render.
+    pub fn with_freshness(mut self, freshness: Freshness) -> Book {
+        self.freshness = freshness;
+        self
+    }
+
+    /// Looks for changed files at the next render of each prompt, whatever the book's [`Freshness`] is.
+    pub fn refresh(&self) {
+        self.refreshed.fetch_add(1, Ordering::Release);
+    }
+
     /// Whether names may be paths.
     pub fn takes_paths(&self) -> bool {
         self.paths
@@ -201,6 +216,7 @@ impl Book {
     /// The same book with hooks, providers and what runs those in files.
     pub fn with_hooks(mut self, hooks: Hooks) -> Book {
         self.stage.hooks = Arc::new(hooks);
+        self.hooks_checked = OnceLock::new();
         self
     }
 
@@ -305,7 +321,15 @@ impl Book {
         let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
         let nonces = Arc::new(FixedNonces(digits.to_owned()));
         let stage = Stage { clock, nonces, ..self.stage.clone() };
-        Book { library: self.library.clone(), stage, paths: self.paths, prepared: Mutex::default() }
+        Book {
+            library: self.library.clone(),
+            stage,
+            paths: self.paths,
+            freshness: self.freshness,
+            refreshed: AtomicU64::new(0),
+            prepared: Mutex::default(),
+            hooks_checked: OnceLock::new(),
+        }
     }
 
     /// The library behind it.
@@ -336,9 +360,8 @@ impl Book {
         let span = span!("render", "cuebook.render", prompt_id);
         let _entered = span.enter();
         let mut secrets = trace::given(&span, || variables.to_json());
-        let context = self.complete(context)?;
-        let done = self.prepare(prompt_id, &context).and_then(|prepared| {
-            let rendered = prepared.render(variables, &context)?;
+        let done = self.prepare(prompt_id, context).and_then(|prepared| {
+            let rendered = prepared.render(variables, &Arc::new(context.clone()))?;
             Ok((prepared, rendered))
         });
         if let Ok((prepared, _)) = &done {
@@ -372,11 +395,7 @@ impl Book {
         let (variables, context) = (variables.clone(), context.clone());
         let listening = Span::current();
         async move {
-            let runs_code = {
-                let context = book.complete(&context)?;
-                book.prepare(&prompt_id, &context)?.runs_code(&context)
-            };
-            if !runs_code {
+            if !book.prepare(&prompt_id, &context)?.runs_code(&context) {
                 return listening.in_scope(|| book.render(&prompt_id, &variables, &context));
             }
             let (sender, receiver) = oneshot::channel();
@@ -406,8 +425,7 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn get_definition(&self, prompt_id: &str) -> Result<Json> {
-        let context = self.complete(&Context::default())?;
-        Ok(self.prepare(prompt_id, &context)?.to_json())
+        Ok(self.prepare(prompt_id, &Context::default())?.to_json())
     }
 
     /// Every prompt, by id. With a filter, only those of a type, or with a tag.
@@ -419,6 +437,7 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn list_prompts(&self, kind: Option<&str>, tag: Option<&str>) -> Result<Vec<Listing>> {
+        self.library.check_root()?;
         let defaults = self.library.defaults()?;
         let mut list = Vec::new();
         // A file that is wrong is an error here, and not a problem of every prompt.
@@ -511,9 +530,9 @@ impl Book {
     }
 
     /// A compiled prompt. It renders any number of times without looking at the files again; ask the book anew to see
-    /// changes.
+    /// changes. The context chooses its language (else the agent's, else the project's) and whether it is strict.
     pub fn prepare(&self, prompt_id: &str, context: &Context) -> Result<Arc<Prepared>> {
-        self.prepare_as(prompt_id.to_owned(), context, || self.find(prompt_id))
+        self.prepare_as(prompt_id, context, || self.find(prompt_id))
     }
 
     /// A compiled directive, also where another prompt has the same id.
@@ -523,36 +542,53 @@ impl Book {
     /// `CB210` if there is none of that id, and whatever is wrong with its file.
     pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
         let find = || self.library.find_directive(id);
-        self.prepare_as(format!("directive:{id}"), context, find)
+        self.prepare_as(&format!("directive:{id}"), context, find)
     }
 
     fn prepare_as(
         &self,
-        wanted: String,
+        wanted: &str,
         context: &Context,
         find: impl Fn() -> Result<Found>,
     ) -> Result<Arc<Prepared>> {
-        let config = self.library.config()?;
-        let language = Scope::language(context);
-        let span_name = wanted.clone();
-        let key = Key { wanted, language: language.to_owned(), strict: context.strict };
+        let said = context.language.as_deref().or(context.agent.language.as_deref());
+        let key = Wanted { wanted, language: said, strict: context.strict };
+        let refreshed = self.refreshed.load(Ordering::Acquire);
         let known = self.lock().get(&key).cloned();
-        if let Some(prepared) = known
-            && prepared.is_unchanged(&config, &find)
+        if let Some(known) = &known
+            && known.is_fresh(self.freshness, refreshed)
         {
-            return Ok(prepared);
+            return Ok(known.prepared.clone());
         }
-        let span = span!("load", "cuebook.load", span_name.as_str());
+        let looked = Instant::now();
+        let keep = |prepared: &Arc<Prepared>, proof: Option<Arc<Proof>>| {
+            let kept = Kept { prepared: prepared.clone(), proof, looked, refreshed };
+            self.lock().keep(&key, kept);
+        };
+        if let Some(Kept { prepared, proof, .. }) = known {
+            if let Some(proof) = proof.filter(|proof| proof.holds()) {
+                if self.freshness != Freshness::EveryRender {
+                    keep(&prepared, Some(proof));
+                }
+                return Ok(prepared);
+            }
+            // Taken before the look, so that a change in between is noticed.
+            let proof = prepared.proof(wanted).map(Arc::new);
+            if prepared.is_unchanged(&self.library.config()?, &find) {
+                keep(&prepared, proof);
+                return Ok(prepared);
+            }
+        }
+        let config = self.library.config()?;
+        self.check_hooks()?;
+        let span = span!("load", "cuebook.load", wanted);
         let _entered = span.enter();
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
+        let language = language_of(context, &config);
         let read = find().and_then(|found| self.prepare_found(found, language, mode, &config, None));
         trace::outcome(&span, Secrets::new(), &read, |prepared| prepared.prompt().to_json());
         let prepared = Arc::new(read?);
-        let mut cache = self.lock();
-        if cache.len() >= MOST_PREPARED {
-            cache.shift_remove_index(0);
-        }
-        cache.insert(key, prepared.clone());
+        keep(&prepared, None);
         Ok(prepared)
     }
 
@@ -561,7 +597,7 @@ impl Book {
         let config = self.library.config()?;
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
         let found = self.library.find_path(path)?;
-        self.prepare_found(found, Scope::language(context), mode, &config, None).map(Arc::new)
+        self.prepare_found(found, language_of(context, &config), mode, &config, None).map(Arc::new)
     }
 
     /// The context with what the project says where the caller says nothing.
@@ -571,6 +607,28 @@ impl Book {
             context.language = self.library.config()?.library.language.clone();
         }
         Ok(Arc::new(context))
+    }
+
+    /// Refuses hooks for prompts that do not exist: they would never run.
+    fn check_hooks(&self) -> Result<()> {
+        // A prompt that is found by its path need not be in the library.
+        if self.paths || self.hooks_checked.get().is_some() {
+            return Ok(());
+        }
+        for (function, id) in self.stage.hooks.of_prompts() {
+            // A prompt that is there and cannot be chosen or read has an error of its own.
+            if let Err(error) = self.library.resolve_id(id)
+                && matches!(error.code(), Code::PromptNotFound | Code::InvalidId)
+            {
+                let message = format!("the hook `{function}` is for the prompt `{id}`, which does not exist");
+                let near = nearest(id, self.library.ids()?.iter().map(String::as_str));
+                let diagnostic = Diagnostic::new(Code::PromptNotFound, message).hint_opt(did_you_mean(&near));
+                let error = Error::new(ErrorKind::PromptNotFound, diagnostic);
+                return Err(error.with("prompt_id", id).with("hook", function).with("nearest", near));
+            }
+        }
+        let _ = self.hooks_checked.set(());
+        Ok(())
     }
 
     /// Reads and compiles a candidate that was found.
@@ -588,7 +646,13 @@ impl Book {
         Prepared::new(found, Arc::new(loader), config.clone(), mode, &self.stage)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, IndexMap<Key, Arc<Prepared>>> {
+    fn lock(&self) -> MutexGuard<'_, Cache> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The language of a render: the caller's, else the agent's, else the project's.
+fn language_of<'c>(context: &'c Context, config: &'c Config) -> &'c str {
+    let said = context.language.as_deref().or(context.agent.language.as_deref());
+    said.or(config.library.language.as_deref()).unwrap_or_else(|| Scope::language(context))
 }

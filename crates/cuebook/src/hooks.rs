@@ -8,6 +8,7 @@
 //! Nothing here starts a process or opens a connection: engines and services are given by the program.
 
 mod context;
+mod failure;
 mod registry;
 mod services;
 mod workspace;
@@ -15,6 +16,8 @@ mod workspace;
 use std::fmt;
 
 pub use context::{HookContext, Host, Refusal, Subject};
+pub use failure::HookError;
+pub(crate) use failure::called;
 pub use registry::{Event, Hooks, Listener};
 pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
 pub(crate) use workspace::{Resolved, Workspace};
@@ -26,44 +29,54 @@ pub use crate::variables::{Changes, Values};
 /// Changes the variables before the template is rendered.
 pub trait PreRender: Send + Sync {
     /// Takes all variables and returns all variables: what is left out is gone.
-    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values>;
+    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values, HookError>;
 }
 
 /// Changes the text after the template was rendered.
 pub trait PostRender: Send + Sync {
     /// Takes the text and returns it, changed or not.
-    fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String>;
+    fn post_render(
+        &self,
+        text: &str,
+        variables: &Values,
+        context: &HookContext<'_>,
+    ) -> Result<String, HookError>;
 }
 
 /// Gives variables under a namespace.
 pub trait Provide: Send + Sync {
     /// The values.
-    fn provide(&self, context: &HookContext<'_>) -> Result<Values>;
+    fn provide(&self, context: &HookContext<'_>) -> Result<Values, HookError>;
 }
 
 impl<F> PreRender for F
 where
-    F: Fn(Values, &HookContext<'_>) -> Result<Values> + Send + Sync,
+    F: Fn(Values, &HookContext<'_>) -> Result<Values, HookError> + Send + Sync,
 {
-    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values> {
+    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values, HookError> {
         self(variables, context)
     }
 }
 
 impl<F> PostRender for F
 where
-    F: Fn(&str, &Values, &HookContext<'_>) -> Result<String> + Send + Sync,
+    F: Fn(&str, &Values, &HookContext<'_>) -> Result<String, HookError> + Send + Sync,
 {
-    fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String> {
+    fn post_render(
+        &self,
+        text: &str,
+        variables: &Values,
+        context: &HookContext<'_>,
+    ) -> Result<String, HookError> {
         self(text, variables, context)
     }
 }
 
 impl<F> Provide for F
 where
-    F: Fn(&HookContext<'_>) -> Result<Values> + Send + Sync,
+    F: Fn(&HookContext<'_>) -> Result<Values, HookError> + Send + Sync,
 {
-    fn provide(&self, context: &HookContext<'_>) -> Result<Values> {
+    fn provide(&self, context: &HookContext<'_>) -> Result<Values, HookError> {
         self(context)
     }
 }

@@ -26,10 +26,12 @@ pub mod variables;
 pub(crate) use cuebook_text::{by_name, json, node, yaml};
 pub use cuebook_text::{error, files, redact, settings, source, trace};
 
-pub use book::{Book, Listing};
+pub use book::{Book, Freshness, Listing, RenderBuilder};
 pub use chat::Message;
 pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 pub use prepared::Prepared;
 pub use render::sections;
 pub use render::{Origin, Rendered, Segment, Span};
-pub use variables::{Agent, Context, Variables};
+pub use variables::{Agent, Context, UnknownVariables, Variables};
+
+pub use {serde, serde_json};

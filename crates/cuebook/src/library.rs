@@ -22,6 +22,7 @@ mod mcp;
 mod pack;
 mod path;
 mod portable;
+mod proof;
 mod reason;
 mod replaced;
 mod resolution;
@@ -47,6 +48,7 @@ pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
 pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
+pub(crate) use proof::Proof;
 pub use reason::Reason;
 pub use replaced::ReplacedTool;
 pub use resolution::{Resolution, Resolutions};
@@ -386,7 +388,21 @@ impl Library {
         Ok(candidates)
     }
 
+    /// Refuses a project whose folder does not exist.
+    pub(crate) fn check_root(&self) -> Result<()> {
+        if self.root.is_dir() {
+            return Ok(());
+        }
+        let message = match self.root.exists() {
+            true => "the project is a file, but must be a folder",
+            false => "the folder of the project does not exist",
+        };
+        let diagnostic = Diagnostic::new(Code::Unreadable, message).file(self.root.to_string_lossy());
+        Err(Error::new(ErrorKind::Io, diagnostic.hint("create it, or open another folder")))
+    }
+
     fn not_found(&self, raw: &str, normalized: &str) -> Result<Error> {
+        self.check_root()?;
         for root in self.roots()? {
             if root.has_folder(normalized) {
                 return Ok(empty_folder(&root.file_name(normalized)));

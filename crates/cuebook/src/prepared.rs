@@ -3,6 +3,7 @@
 mod bare;
 mod code;
 mod directive;
+mod given;
 mod guest;
 mod hooked;
 mod hosting;
@@ -21,7 +22,8 @@ use crate::dialect::{Body, Compiling, Dialects, Rendering, Writing};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{Hooks, Resolved};
 use crate::library::{
-    CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, TEMPLATE_FILE, builtin,
+    CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Proof, Reason, Root, RootKind, ScriptFile, Scripts,
+    TEMPLATE_FILE, builtin, normalize_id,
 };
 use crate::overrides::ProjectStore;
 use crate::prompt::{Need, Prompt, Type, Variable};
@@ -37,6 +39,7 @@ use crate::variables::{
 
 pub use code::{Provider, choose_provider};
 pub use directive::findings as directive_findings;
+use given::Known;
 use guest::Guest;
 pub use guest::findings as guest_findings;
 use hosting::{Asked, Hosting, House};
@@ -70,7 +73,7 @@ pub struct Prepared {
     /// Whether it has rich inputs.
     is_rich: bool,
     /// Whether values that look like role markers are refused for some of its inputs.
-    is_strict: bool,
+    has_strict_inputs: bool,
     nonces: Arc<dyn NonceSource>,
     overrides: Arc<ProjectStore>,
     dialects: Arc<Dialects>,
@@ -89,6 +92,11 @@ pub struct Prepared {
     contradictions: Vec<Diagnostic>,
     /// Variables that only its guests declare, and where the guest is included.
     borrowed: BTreeMap<String, Place>,
+    mode: Mode,
+    /// Whether the host brought its template engine.
+    has_host_engine: bool,
+    /// The variables that it has, once somebody has asked.
+    known: OnceLock<Known>,
 }
 
 /// What a book gives to everything that it prepares.
@@ -162,6 +170,7 @@ impl Prepared {
             is_included: false,
         };
         let body = dialects.get(prompt.dialect)?.compile(read.parsed, &compiling)?;
+        let has_host_engine = stage.engines.is_of_host(&prompt.format.engine);
         let guests = house.guests();
         let (asked, mut contradictions) = hosting.asked();
         // What the prompt declares itself is that, for all of them.
@@ -194,7 +203,7 @@ impl Prepared {
             partials: Mutex::default(),
             has_code: false,
             is_rich: prompt.variables.iter().any(|variable| variable.rich.is_some()),
-            is_strict: prompt.variables.iter().any(|variable| variable.strict),
+            has_strict_inputs: prompt.variables.iter().any(|variable| variable.strict),
             nonces: stage.nonces.clone(),
             overrides: stage.overrides.clone(),
             dialects: stage.dialects.clone(),
@@ -207,6 +216,9 @@ impl Prepared {
             guests,
             contradictions,
             borrowed,
+            mode,
+            has_host_engine,
+            known: OnceLock::new(),
         };
         (prepared.namespaces, prepared.skipped) = prepared.find_namespaces()?;
         prepared.unprovided = prepared.find_unprovided();
@@ -219,6 +231,20 @@ impl Prepared {
             || hooks.pre_render.contains_key(id)
             || hooks.post_render.contains_key(id);
         Ok(prepared)
+    }
+
+    /// Few looks that prove that it is still what somebody means by this id, if there are such.
+    pub(crate) fn proof(&self, wanted: &str) -> Option<Proof> {
+        let is_plain = self.found.reason == Reason::Only
+            && !self.prompt.dialect.is_item
+            && matches!(
+                self.found.candidate.root.kind,
+                RootKind::Shared | RootKind::Plain | RootKind::Configured
+            )
+            && (wanted == self.found.id || normalize_id(wanted) == self.found.id);
+        let ids = [wanted, self.found.id.as_str()];
+        let ids = if wanted == self.found.id { &ids[1..] } else { &ids[..] };
+        is_plain.then(|| Proof::of(self.loader.library(), &self.loader, ids)).flatten()
     }
 
     /// Whether everything that it was made from is as it was.
@@ -342,32 +368,9 @@ impl Prepared {
         program.names().iter().any(|names| names.references.iter().any(|reference| reference.names.is_none()))
     }
 
-    /// Whether the prompt has a variable of this name: declared, read by a template, or supplied by the system.
-    pub fn knows(&self, name: &str) -> bool {
-        self.takes_any_name() || self.known_names().contains(name)
-    }
-
-    /// Whether it may have a variable of any name, beside those that are known.
-    pub fn takes_any_name(&self) -> bool {
-        // A directive that declares nothing takes what it is given.
-        let takes_all = self.prompt.dialect.is_item && self.prompt.variables.is_empty();
-        takes_all || self.has_computed_references() || !self.prompt.hooks.is_empty()
-    }
-
     /// Whether a name stands for the session here.
     pub fn is_session(&self, name: &str) -> bool {
         name == SESSION && self.prompt.dialect.is_tree
-    }
-
-    /// The names of all its variables.
-    pub fn known_names(&self) -> BTreeSet<String> {
-        let mut names: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.root).collect();
-        names.extend(self.prompt.variables.iter().map(|variable| variable.name.clone()));
-        names.insert(SYSTEM.into());
-        if self.prompt.dialect.is_tree {
-            names.insert(SESSION.into());
-        }
-        names
     }
 
     /// The values for one render, as they are before any hook or provider.
@@ -432,14 +435,23 @@ impl Prepared {
         self.prompt.variables.iter().all(|variable| self.borrowed.contains_key(&variable.name))
     }
 
-    /// Renders it.
+    /// Renders it, in its language and as strict as it was prepared.
+    ///
+    /// # Errors
+    ///
+    /// `CB404` for a variable that the prompt does not have, unless the context says otherwise, `CB407` if the context wants another
+    /// language or strictness, and whatever a render can report.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
+        let context = &*self.circumstances(context)?;
+        variables.refuse_faults()?;
+        context.agent.variables.refuse_faults()?;
+        let unknown = self.unknown_in(variables, context.unknown)?;
         let rendered = self.render_now(variables, context).map_err(|error| {
             let error = self.with_includes(error);
             let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
             self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
         })?;
-        let mut notes: Vec<Diagnostic> = self.notes_of_renders().collect();
+        let mut notes: Vec<Diagnostic> = self.notes_of_renders().chain(unknown).collect();
         notes.extend(self.surprises_of_render(context, rendered.text()));
         notes.extend(self.unprovided_in(variables, context));
         Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })

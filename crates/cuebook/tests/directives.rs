@@ -99,7 +99,7 @@ fn a_directive_is_rendered_as_the_prompt_of_the_seed() {
     let context = Context { model: Some("claude-sonnet-4-5".to_owned()), ..Context::default() };
     let rendered = deploy().book().render("ops/deploy", &app("shop"), &context).unwrap();
     for format in ["openai", "anthropic", "gemini"] {
-        let wire = rendered.wire(Some(format)).unwrap();
+        let wire = rendered.wire_as(format).unwrap();
         assert!(wire.body.to_string().contains("Deploy shop with 2 replicas."), "{format}");
     }
 }

@@ -322,13 +322,13 @@ fn the_wire_is_chosen_by_name_by_the_file_and_by_the_model_of_the_render() {
     let file = "---\nmodel: {id: gpt-4o, provider: openai, apiType: responses}\n---\nuser:\nHi.";
     let project = Project::new().file("prompts/p.prompty", file);
     let rendered = project.render("p", json!({})).unwrap();
-    assert_eq!(rendered.wire(None).unwrap().body["input"][0]["content"], "Hi.");
-    assert_eq!(rendered.wire(Some("openai-chat")).unwrap().body["messages"][0]["content"], "Hi.");
-    assert_eq!(rendered.wire(Some("anthropic")).unwrap().body["max_tokens"], 4096);
-    assert_eq!(rendered.wire(Some("nobody")).unwrap_err().kind(), ErrorKind::Invoker);
+    assert_eq!(rendered.wire().unwrap().body["input"][0]["content"], "Hi.");
+    assert_eq!(rendered.wire_as("openai-chat").unwrap().body["messages"][0]["content"], "Hi.");
+    assert_eq!(rendered.wire_as("anthropic").unwrap().body["max_tokens"], 4096);
+    assert_eq!(rendered.wire_as("nobody").unwrap_err().kind(), ErrorKind::Invoker);
     let context = Context { model: Some("gpt-6".into()), ..Context::default() };
     let other = project.book().render("p", &values(json!({})), &context).unwrap();
-    assert_eq!(other.wire(None).unwrap().body["model"], "gpt-6");
+    assert_eq!(other.wire().unwrap().body["model"], "gpt-6");
 }
 
 #[test]

@@ -60,7 +60,13 @@ fn a_prompt_takes_a_hundred_thousand_variables() {
         (0..100_000).map(|number| (format!("v_{number}"), json!(format!("value {number}")))).collect();
     values.insert("numbers".into(), (0..1_000).map(Json::from).collect());
     let variables = Variables::from_json(&values);
-    let rendered = Book::open(folder.path()).render("p", &variables, &Context::default()).unwrap();
+    let rendered = Book::open(folder.path())
+        .render(
+            "p",
+            &variables,
+            &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+        )
+        .unwrap();
     let numbers: String = (0..1_000).map(|number| format!("{number},")).collect();
     assert_eq!(rendered.text(), format!("value 0 value 50000 value 99999 {numbers}"));
 }

@@ -224,7 +224,7 @@ fn the_wire_sends_one_message_the_tools_and_the_output() {
             "/tools/0/functionDeclarations/0/parametersJsonSchema",
         ),
     ] {
-        let wire = rendered.wire(Some(format)).unwrap_or_else(|error| panic!("{format}: {error}"));
+        let wire = rendered.wire_as(format).unwrap_or_else(|error| panic!("{format}: {error}"));
         assert_eq!(
             wire.notes.len(),
             usize::from(format != "openai"),
@@ -243,7 +243,7 @@ fn the_wire_sends_one_message_the_tools_and_the_output() {
             "{format}"
         );
     }
-    let body = rendered.wire(None).unwrap().body;
+    let body = rendered.wire().unwrap().body;
     assert_eq!(
         body.pointer("/response_format/json_schema/schema/properties/verdict/type"),
         Some(&json!("string"))
@@ -417,7 +417,7 @@ fn the_style_the_names_and_the_list_of_an_output_come_from_the_front_matter() {
     );
     let spec = rendered.sections().unwrap().structured_output.clone().unwrap();
     assert_eq!(spec.parse("[{\"n\": \"3\", \"more\": 1}]").unwrap(), json!([{"n": 3}]));
-    let body = rendered.wire(None).unwrap().body;
+    let body = rendered.wire().unwrap().body;
     assert_eq!(
         body.pointer("/response_format/json_schema/schema/properties/items/items/properties/n/type"),
         Some(&json!("integer"))

@@ -20,7 +20,7 @@ fn a_render_never_unpacks_a_token_table() {
     let book = Book::open(project.path());
     let rendered = book.render("greet", &Variables::new(), &Context::default()).unwrap();
     assert_eq!(rendered.messages().unwrap().len(), 2);
-    rendered.wire(Some("openai")).unwrap();
+    rendered.wire_as("openai").unwrap();
     book.render("tree", &Variables::new(), &Context::default()).unwrap();
     book.check(&[], |_| {}).unwrap();
     assert!(Vocabulary::ALL.iter().all(|vocabulary| !vocabulary.is_loaded()));

@@ -60,12 +60,12 @@ impl Loaded {
     }
 
     fn bytes(&self) -> cuebook::Result<Vec<u8>> {
-        Ok(self.render()?.payload(Some("openai"))?.bytes)
+        Ok(self.render()?.payload_as("openai")?.bytes)
     }
 
     /// What is said, as pairs of role and text.
     fn said(&self) -> Result<Json, Box<dyn Error>> {
-        Ok(self.render()?.wire(Some("openai"))?.body["messages"].clone())
+        Ok(self.render()?.wire_as("openai")?.body["messages"].clone())
     }
 
     /// Loads the prompt into a peer, checks what comes of it, and gives its turns.

@@ -38,7 +38,10 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
         Form::Segments => print_json(&json!(rendered.segments()))?,
         Form::Messages => print_json(&rendered.messages()?.iter().map(Message::to_json).collect())?,
         Form::Wire(name) => {
-            let wire = rendered.wire(name.as_deref())?;
+            let wire = match name {
+                Some(name) => rendered.wire_as(name)?,
+                None => rendered.wire()?,
+            };
             // The body is the document, so what is said about it goes to stderr, also under --json.
             print_findings(&wire.notes);
             print_json(&wire.body)?;

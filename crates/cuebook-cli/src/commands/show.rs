@@ -147,11 +147,10 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             writeln!(out)?;
         }
     }
-    let undeclared: Vec<String> = prepared
-        .known_names()
-        .into_iter()
-        .filter(|name| name != "system" && name != "session" && prompt.variable(name).is_none())
-        .collect();
+    let is_undeclared =
+        |name: &&str| *name != "system" && *name != "session" && prompt.variable(name).is_none();
+    let names = prepared.known_names().iter().map(String::as_str);
+    let undeclared: Vec<&str> = names.filter(is_undeclared).collect();
     if !undeclared.is_empty() {
         let names = undeclared.join(", ");
         writeln!(out, "\n{bold}used without a declaration{bold:#}\n  {}", printable(&names))?;

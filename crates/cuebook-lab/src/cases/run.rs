@@ -147,7 +147,13 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
     Ok(match form {
         Form::Text => Actual::Text,
         Form::Messages => Actual::Json(rendered.messages()?.iter().map(Message::to_json).collect()),
-        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref()).map_err(say_in_settings)?.body),
+        Form::Wire(name) => {
+            let wire = match name {
+                Some(name) => rendered.wire_as(name),
+                None => rendered.wire(),
+            };
+            Actual::Json(wire.map_err(say_in_settings)?.body)
+        }
     })
 }
 

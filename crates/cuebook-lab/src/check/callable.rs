@@ -1,14 +1,13 @@
 #![doc = include_str!("../../../cuebook-text/src/error/pages/CB316.md")]
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use crate::error::Diagnostic;
 use crate::prepared::Prepared;
 
 /// Filters, tests and functions that do not exist.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    let names: BTreeSet<String> = prepared.known_names();
-    let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let known: HashSet<&str> = prepared.known_names().iter().map(String::as_str).collect();
     // A tree of sections has a program for each of its texts.
     let outlines = match prepared.tree() {
         Some(tree) => tree.other_outlines(),

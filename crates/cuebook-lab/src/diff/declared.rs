@@ -128,9 +128,9 @@ fn undeclared(prepared: &Prepared) -> Vec<Declared> {
     let is_known = |name: &String| prompt.variable(name).is_some() || prepared.provides(name);
     let names = prepared
         .known_names()
-        .into_iter()
-        .filter(|name| name != crate::variables::SYSTEM && !prepared.is_session(name) && !is_known(name));
-    names.map(|name| Declared::new(Aspect::Variable, name, json!({"need": "undeclared"}))).collect()
+        .iter()
+        .filter(|name| *name != crate::variables::SYSTEM && !prepared.is_session(name) && !is_known(name));
+    names.map(|name| Declared::new(Aspect::Variable, name.clone(), json!({"need": "undeclared"}))).collect()
 }
 
 fn model(prompt: &Prompt) -> Vec<Declared> {

@@ -254,7 +254,7 @@ fn the_schema_of_the_answer_is_counted_and_stands_before_the_messages() {
         let rendered = render(&book, &path, json!({"question": "Why?"}), model);
         let ledger = Ledger::of(&rendered).unwrap();
         let name = if model.starts_with("gpt") { "openai" } else { "anthropic" };
-        let sent = rendered.wire(Some(name)).unwrap().body.pointer(place).unwrap().to_string();
+        let sent = rendered.wire_as(name).unwrap().body.pointer(place).unwrap().to_string();
         assert_eq!(ledger.output, ledger.tokenizer.count(&sent), "{model}");
         assert_eq!(ledger.total(), ledger.text_tokens() + ledger.tool_tokens() + ledger.output);
         assert!(ledger.estimates().iter().any(|reason| reason.starts_with("The schema of the answer")));

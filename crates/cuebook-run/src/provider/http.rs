@@ -204,15 +204,7 @@ impl HttpProvider {
         let request =
             wire::Request { model: &model, messages: ask.messages, tools: ask.tools, outputs: ask.outputs };
         let body = wire::payload(profile.api, &request)?.bytes;
-        let path = match profile.api {
-            Api::OpenAiResponses => "/responses".to_owned(),
-            Api::Anthropic => "/messages".to_owned(),
-            Api::Gemini => {
-                let call = if profile.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-                format!("/models/{}:{call}", escaped(&self.chosen.model))
-            }
-            _ => "/chat/completions".to_owned(),
-        };
+        let path = profile.api.path(&self.chosen.model, profile.stream);
         Ok((path, body))
     }
 
@@ -404,24 +396,4 @@ fn expanded(written: &str, secret: impl Fn(&str) -> Result<String, Error>) -> Re
     }
     value.push_str(rest);
     Ok(value)
-}
-
-/// A model's name as part of a path.
-fn escaped(model: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-    model
-        .bytes()
-        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_one_segment_of_a_path() {
-        assert_eq!(escaped("gemini-2.5-pro"), "gemini-2.5-pro");
-        assert_eq!(escaped("a/../b?c"), "a%2F..%2Fb%3Fc");
-    }
 }

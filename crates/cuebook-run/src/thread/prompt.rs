@@ -9,7 +9,7 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{ItemId, ItemType};
 use cuebook::prompt::{Model, Tool, ToolKind, Visibility};
 use cuebook::sections::disclosure;
-use cuebook::variables::{Context, Variables};
+use cuebook::variables::{Context, UnknownVariables, Variables};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
@@ -181,6 +181,8 @@ fn thawed(json: &Json, model: &str) -> Context {
         session_id: text("session_id"),
         workspace_path: text("workspace_path"),
         message: text("message"),
+        // The start of the thread has checked its variables.
+        unknown: UnknownVariables::Ignore,
         ..Context::default()
     }
 }

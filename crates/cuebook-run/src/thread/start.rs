@@ -7,7 +7,7 @@ use cuebook::dialect::directive::{Composed, Directive, Filled};
 use cuebook::error::Severity;
 use cuebook::items::{ItemId, ItemType};
 use cuebook::prompt::Model;
-use cuebook::variables::{Context, HookTexts, Variables};
+use cuebook::variables::{Context, HookTexts, UnknownVariables, Variables};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -284,7 +284,13 @@ fn messages(
     chosen: &Chosen,
     hook_texts: HookTexts,
 ) -> Result<(Vec<Message>, Json)> {
-    let context = Context { model: Some(chosen.model.clone()), hook_texts, ..wanted.context.clone() };
+    let context = Context {
+        model: Some(chosen.model.clone()),
+        hook_texts,
+        // Executing the directive has checked its parameters.
+        unknown: UnknownVariables::Ignore,
+        ..wanted.context.clone()
+    };
     let rendered = wanted.prepared.render(&Variables::from_json(wanted.parameters), &Arc::new(context))?;
     let (messages, _) = rendered.messages_for(chosen.profile.api)?;
     let origins = origins::of(&rendered, &messages);

@@ -33,7 +33,7 @@ use self::extract::Missing;
 use self::fit::{Fault, Fit, Rules};
 use self::value::Value;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean};
-use crate::prompt::{Extras, Record};
+use crate::prompt::{Extras, Kind, Property, Record};
 use crate::source::Source;
 
 /// The longest message that an error has. A reply can make it as long as it likes otherwise.
@@ -115,6 +115,20 @@ impl OutputSpec {
                 "additionalProperties": self.allow_extra_keys,
                 "required": ["items"],
             }),
+        }
+    }
+
+    /// The outputs of a prompt whose answer is to hold this. Providers want an object, so a list stands in one.
+    pub(crate) fn properties(&self) -> Vec<Property> {
+        let properties = self.record.to_properties();
+        match self.container {
+            Container::Object => properties,
+            Container::Array => {
+                let item = Property::new("", Kind::Object { properties });
+                let mut items = Property::new("items", Kind::Array { items: Box::new(item) });
+                items.required = true;
+                vec![items]
+            }
         }
     }
 

@@ -21,6 +21,7 @@ mod kept;
 mod media;
 mod piece;
 mod responses;
+mod round;
 mod schema;
 mod system;
 
@@ -35,6 +36,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nea
 use crate::prompt::{Model, Property, Tools};
 use draft::{Draft, Said};
 pub(crate) use media::guess as media_type_of;
+pub use round::Wire;
 
 /// An interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -116,6 +118,28 @@ impl Api {
         })
     }
 
+    /// The path of a request below the provider's base address, such as `https://api.openai.com/v1`.
+    ///
+    /// ```
+    /// use cuebook::chat::wire::Api;
+    ///
+    /// assert_eq!(Api::OpenAiChat.path("gpt-5", true), "/chat/completions");
+    /// assert_eq!(Api::Gemini.path("gemini-2.5-pro", false), "/models/gemini-2.5-pro:generateContent");
+    /// ```
+    pub fn path(self, model: &str, stream: bool) -> String {
+        match self {
+            Api::OpenAiChat => "/chat/completions".to_owned(),
+            Api::OpenAiResponses => "/responses".to_owned(),
+            Api::OpenAiEmbeddings => "/embeddings".to_owned(),
+            Api::OpenAiImages => "/images/generations".to_owned(),
+            Api::Anthropic => "/messages".to_owned(),
+            Api::Gemini => {
+                let call = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+                format!("/models/{}:{call}", escaped(model))
+            }
+        }
+    }
+
     /// Whether its name is the provider's, so that the type of the interface still matters.
     fn is_provider(self) -> bool {
         matches!(self, Api::Anthropic | Api::Gemini)
@@ -145,6 +169,15 @@ impl fmt::Display for Api {
     }
 }
 
+/// A model's name as one segment of a path.
+fn escaped(model: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    model
+        .bytes()
+        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
 fn unknown_name(name: &str) -> Error {
     let formats = Api::ALL.map(Api::as_str);
     let providers = ["openai", "azure", "foundry", "google"];
@@ -172,15 +205,6 @@ pub struct Request<'a> {
     pub outputs: &'a [Property],
 }
 
-/// The body of a request.
-#[derive(Debug, Clone)]
-pub struct Wire {
-    /// The body, to be sent as JSON.
-    pub body: Json,
-    /// What the body does not say although the prompt does, and what the provider may not like.
-    pub notes: Vec<Diagnostic>,
-}
-
 /// The body of a request as the bytes that are sent.
 #[derive(Debug, Clone)]
 pub struct Payload {
@@ -193,9 +217,18 @@ pub struct Payload {
 /// The way out where nobody names a model. Cases have another.
 pub const NAME_A_MODEL: &str = "add `model: NAME` to its file, or pass --model NAME";
 
+fn is_streamed(request: &Request<'_>) -> bool {
+    request.model.options.additional_properties.get("stream") == Some(&Json::Bool(true))
+}
+
 /// Writes the body of a request.
 pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
-    say(api, request, |said| Ok(Wire { body: said.body.into_json(), notes: said.notes }))
+    let path = api.path(&request.model.id, is_streamed(request));
+    let has_outputs = !request.outputs.is_empty();
+    say(api, request, |said| {
+        let (body, notes) = (said.body.into_json(), said.notes);
+        Ok(Wire { api, path, body, notes, has_outputs, output: None })
+    })
 }
 
 /// Writes the body of a request as the bytes that are sent: those of [`body`], with nothing in between.
@@ -250,4 +283,15 @@ fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Resu
         Api::Anthropic => anthropic::body(draft),
         Api::Gemini => gemini::body(draft),
     }?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn a_model_is_one_segment_of_a_path() {
+        assert_eq!(escaped("gemini-2.5-pro"), "gemini-2.5-pro");
+        assert_eq!(escaped("a/../b?c"), "a%2F..%2Fb%3Fc");
+    }
 }

@@ -44,6 +44,9 @@ impl fmt::Display for Subject {
     }
 }
 
+/// The exception for what was tried and did not work.
+const FAILED: &str = "RuntimeError";
+
 /// A request of a hook that was refused or failed. In Python it is raised as the exception that is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -71,14 +74,17 @@ impl Refusal {
 
     /// What was asked for was tried and did not work.
     pub fn failed(message: impl Into<String>) -> Refusal {
-        Refusal::new("RuntimeError", message)
+        Refusal::new(FAILED, message)
     }
 }
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Error {
-        let message = format!("{}: {}", refusal.exception, refusal.message);
-        Error::new(ErrorKind::Hook, Diagnostic::new(Code::HookFailed, message))
+        let message = match refusal.exception {
+            FAILED => refusal.message.clone(),
+            exception => format!("{exception}: {}", refusal.message),
+        };
+        Error::new(ErrorKind::Hook, Diagnostic::new(Code::HookFailed, message)).caused_by(refusal)
     }
 }
 

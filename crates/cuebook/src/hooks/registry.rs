@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{HookContext, Http, Model, PostRender, PreRender, Provide, ScriptEngine, Values};
-use crate::error::Result;
+use super::{HookContext, HookError, Http, Model, PostRender, PreRender, Provide, ScriptEngine, Values};
 
 /// Something that happened while hooks ran, for whoever listens.
 #[derive(Debug, Clone)]
@@ -72,7 +71,7 @@ impl Hooks {
     /// Runs before the template of a prompt, and after the prompt's own `pre_render`.
     pub fn pre_render<F>(mut self, prompt_id: impl Into<String>, hook: F) -> Hooks
     where
-        F: Fn(Values, &HookContext<'_>) -> Result<Values> + Send + Sync + 'static,
+        F: Fn(Values, &HookContext<'_>) -> Result<Values, HookError> + Send + Sync + 'static,
     {
         self.pre_render.insert(prompt_id.into(), Arc::new(hook));
         self
@@ -81,7 +80,7 @@ impl Hooks {
     /// Runs after the template of a prompt, and after the prompt's own `post_render`.
     pub fn post_render<F>(mut self, prompt_id: impl Into<String>, hook: F) -> Hooks
     where
-        F: Fn(&str, &Values, &HookContext<'_>) -> Result<String> + Send + Sync + 'static,
+        F: Fn(&str, &Values, &HookContext<'_>) -> Result<String, HookError> + Send + Sync + 'static,
     {
         self.post_render.insert(prompt_id.into(), Arc::new(hook));
         self
@@ -90,10 +89,16 @@ impl Hooks {
     /// Provides a namespace, for prompts that use it. It stands before a pack's provider of that namespace.
     pub fn provider<F>(mut self, namespace: impl Into<String>, provider: F) -> Hooks
     where
-        F: Fn(&HookContext<'_>) -> Result<Values> + Send + Sync + 'static,
+        F: Fn(&HookContext<'_>) -> Result<Values, HookError> + Send + Sync + 'static,
     {
         self.providers.insert(namespace.into(), Arc::new(provider));
         self
+    }
+
+    /// The hooks of prompts: which function, and the id of the prompt.
+    pub(crate) fn of_prompts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let before = self.pre_render.keys().map(|id| ("pre_render", id.as_str()));
+        before.chain(self.post_render.keys().map(|id| ("post_render", id.as_str())))
     }
 
     /// Runs hooks and providers in Python files.

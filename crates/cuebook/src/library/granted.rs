@@ -157,11 +157,8 @@ impl Library {
             return Ok(config.clone());
         }
         // Stamped before anything is read, so that a change in between is noticed.
-        let mut watched = vec![self.root.join(CONFIG_FILE)];
-        watched.extend(self.spaces().user_folder().map(|user| user.join(UserConfig::FILE)));
-        let grants = trust::file_of(self.spaces(), trust::GRANTS);
-        watched.extend(grants.map(|(path, _)| path));
-        let stamped: Vec<(PathBuf, Option<Stamp>)> = watched
+        let stamped: Vec<(PathBuf, Option<Stamp>)> = self
+            .settings_files()
             .into_iter()
             .map(|path| {
                 let stamp = Stamp::of(&path);
@@ -174,6 +171,13 @@ impl Library {
         let config = Arc::new(asked.granted(&grants, &self.root));
         *known = Some((stamped, config.clone()));
         Ok(config)
+    }
+
+    /// The files that the settings are read from.
+    pub(super) fn settings_files(&self) -> Vec<PathBuf> {
+        let user = self.spaces().user_folder().map(|user| user.join(UserConfig::FILE));
+        let grants = trust::file_of(self.spaces(), trust::GRANTS).map(|(path, _)| path);
+        [self.root.join(CONFIG_FILE)].into_iter().chain(user).chain(grants).collect()
     }
 
     fn asked(&self) -> Result<Asked> {

@@ -160,6 +160,17 @@ impl LibraryLoader {
             && self.finds_the_same()
     }
 
+    /// The files that were looked at, and the ids that prompts were looked for by. `None` if there is more that can change.
+    pub(super) fn looked_at(&self) -> Option<(Vec<PathBuf>, Vec<String>)> {
+        let is_more = self.survey.is_some()
+            || !lock(&self.environment).is_empty()
+            || !lock(&self.absences).is_empty()
+            || !lock(&self.offers).is_empty();
+        let ids = lock(&self.choices).iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
+        let ids = ids.into_iter().chain(lock(&self.contests).keys().cloned()).collect();
+        (!is_more).then(|| (lock(&self.dependencies).keys().cloned().collect(), ids))
+    }
+
     /// Whether the places offer what they offered.
     fn finds_the_same(&self) -> bool {
         let (contests, offers, packs) = (lock(&self.contests), lock(&self.offers), lock(&self.packs));

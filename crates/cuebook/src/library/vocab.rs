@@ -152,7 +152,7 @@ impl Library {
         }
     }
 
-    fn vocab_path(&self) -> Result<PathBuf> {
+    pub(super) fn vocab_path(&self) -> Result<PathBuf> {
         let config = self.config()?;
         Ok(self.root.join(config.library.vocab.clone().unwrap_or_else(|| VOCAB.into())))
     }

@@ -197,7 +197,7 @@ impl Prepared {
             scope
         };
         let rendered = self.body.render(&self.rendering(scope))?;
-        if self.is_strict {
+        if self.has_strict_inputs {
             rendered.refuse_forgeries()?;
         }
         Ok(rendered)

@@ -17,8 +17,8 @@ use self::providers::Providers;
 use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{
-    Answer, Call, Changes, HookContext, Hooks, PostRender, PreRender, Provide, Script, ScriptEngine, Subject,
-    Values, Workspace,
+    Answer, Call, Changes, HookContext, HookError, Hooks, PostRender, PreRender, Provide, Script,
+    ScriptEngine, Subject, Values, Workspace, called,
 };
 use crate::prompt::{Limits, Need, Permissions};
 use crate::render::{Editor, Rendered};
@@ -58,7 +58,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
         let before = scope.values(hook.wants_system());
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
-        let mut changes = hook.call(&before, &hook_context)?;
+        let mut changes = called("pre_render", &hook_context, || hook.call(&before, &hook_context))?;
         changes.set.retain(|name, value| before.get(name) != Some(value));
         notes.extend(refuse_forgotten(prepared, &before, &changes)?);
         let by = Supplier::Hook { prompt: prepared.prompt().id.clone(), function: "pre_render" };
@@ -71,7 +71,8 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
         let values = scope.values(wants_system);
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
-        let text = hook.post_render(rendered.text(), &values, &hook_context)?;
+        let edit = || hook.post_render(rendered.text(), &values, &hook_context);
+        let text = called("post_render", &hook_context, edit)?;
         run.check_size(&hook_context, "post_render", text.chars().count())?;
         let by = Editor { prompt: prepared.prompt().id.clone(), function: "post_render" };
         rendered = rendered.edited(text, by);
@@ -100,12 +101,12 @@ impl Before {
         }
     }
 
-    fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes> {
+    fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes, HookError> {
         match self {
             Before::Script(hook) => {
                 match hook.engine.run(&hook.script, Call::PreRender { variables }, context)? {
                     Answer::Changes(changes) => Ok(changes),
-                    Answer::Values(_) | Answer::Text(_) => Err(unfitting("pre_render")),
+                    Answer::Values(_) | Answer::Text(_) => Err(unfitting("pre_render").into()),
                 }
             }
             Before::Closure(hook) => {
@@ -116,19 +117,24 @@ impl Before {
 }
 
 impl PostRender for ScriptHook {
-    fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String> {
+    fn post_render(
+        &self,
+        text: &str,
+        variables: &Values,
+        context: &HookContext<'_>,
+    ) -> Result<String, HookError> {
         match self.engine.run(&self.script, Call::PostRender { text, variables }, context)? {
             Answer::Text(text) => Ok(text),
-            Answer::Values(_) | Answer::Changes(_) => Err(unfitting("post_render")),
+            Answer::Values(_) | Answer::Changes(_) => Err(unfitting("post_render").into()),
         }
     }
 }
 
 impl Provide for ScriptHook {
-    fn provide(&self, context: &HookContext<'_>) -> Result<Values> {
+    fn provide(&self, context: &HookContext<'_>) -> Result<Values, HookError> {
         match self.engine.run(&self.script, Call::Provide, context)? {
             Answer::Values(values) => Ok(values),
-            Answer::Text(_) | Answer::Changes(_) => Err(unfitting("provide")),
+            Answer::Text(_) | Answer::Changes(_) => Err(unfitting("provide").into()),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Origin, Segment, Shown, edit};
 use crate::chat::Role;
+use crate::chat::output::OutputSpec;
 use crate::error::Diagnostic;
 use crate::prompt::{Prompt, Tools};
 use crate::sections::{Disclosed, Fitting};
@@ -36,6 +37,8 @@ pub struct Rendered {
     sections: Option<Box<Disclosed>>,
     /// The tools of a directive's thread, if the book knows who offers them.
     tools: Option<Arc<Tools>>,
+    /// What an answer is to hold, if the tree that it was rendered from says so and is no prompt of a library.
+    output: Option<OutputSpec>,
 }
 
 /// A hook that changed the text.
@@ -72,6 +75,7 @@ impl Rendered {
             notes: Vec::new(),
             sections: None,
             tools: None,
+            output: None,
         }
     }
 
@@ -82,6 +86,17 @@ impl Rendered {
         }
         self.tools = tools;
         self
+    }
+
+    /// The same with the tools and the output of a tree that is no prompt of a library.
+    pub(crate) fn with_tools(mut self, tools: Tools, output: Option<OutputSpec>) -> Rendered {
+        (self.tools, self.output) = (Some(Arc::new(tools)), output);
+        self
+    }
+
+    /// What an answer is to hold, if a section tree says so.
+    pub(super) fn output(&self) -> Option<&OutputSpec> {
+        self.output.as_ref().or_else(|| self.sections.as_ref()?.structured_output.as_ref())
     }
 
     /// The text with its pieces, for a prompt that takes it over.

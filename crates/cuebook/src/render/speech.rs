@@ -97,24 +97,42 @@ impl Rendered {
         Message { role, parts: vec![Part::Text { value, range: Some(range) }], metadata: Map::new() }
     }
 
-    /// The body of a request that says this to a model: in the format of that name, or in that of the prompt's own provider.
-    /// The model is the one that the render was for, if that was said, and else the prompt's own.
-    pub fn wire(&self, format: Option<&str>) -> Result<Wire> {
+    /// The request that says this to a model, for the prompt's own provider. The model is the one that the render was for, if that was
+    /// said, and else the prompt's own.
+    ///
+    /// # Errors
+    ///
+    /// `CB602` for an unknown provider, `CB603` and `CB604` for what the provider does not accept.
+    pub fn wire(&self) -> Result<Wire> {
+        self.wire_with(None)
+    }
+
+    /// The same for a provider or a format by its name, such as `openai` or `openai-responses`.
+    pub fn wire_as(&self, format: &str) -> Result<Wire> {
+        self.wire_with(Some(format))
+    }
+
+    /// The same for an interface.
+    pub fn wire_for(&self, api: Api) -> Result<Wire> {
+        self.wire_with(Some(api.as_str()))
+    }
+
+    fn wire_with(&self, format: Option<&str>) -> Result<Wire> {
         self.prepare(
             |wire: &Wire| wire.body.clone(),
             || {
                 let (mut wire, note) = self.say(format, wire::body)?;
                 wire.notes.extend(note);
-                Ok(wire)
+                Ok(wire.with_output(self.output().cloned()))
             },
         )
     }
 
-    /// The same as the bytes that are sent, for a program that sends them: nothing else is made on the way.
-    pub fn payload(&self, format: Option<&str>) -> Result<Payload> {
+    /// The body as the bytes that are sent, for a program that sends them: nothing else is made on the way.
+    pub fn payload_as(&self, format: &str) -> Result<Payload> {
         let told = |payload: &Payload| serde_json::from_slice(&payload.bytes).unwrap_or_default();
         self.prepare(told, || {
-            let (mut payload, note) = self.say(format, wire::payload)?;
+            let (mut payload, note) = self.say(Some(format), wire::payload)?;
             payload.notes.extend(note);
             Ok(payload)
         })

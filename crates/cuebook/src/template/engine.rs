@@ -4,7 +4,7 @@
 //! go through the same two traits; nothing outside of this folder knows which engine it runs, except for what only one of
 //! them has ([`Outline::jinja`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::lent::Lent;
 use super::mustache::{self, MissingPartials};
 use super::sink::Piece;
 use super::unit::{Unit, Units};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, catch_panic, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::variables::Scope;
 
@@ -124,7 +124,11 @@ pub trait Outline: Send + Sync {
 
 /// The engines, by the keys that prompts know them by.
 #[derive(Debug, Clone)]
-pub struct Engines(BTreeMap<String, Arc<dyn Engine>>);
+pub struct Engines {
+    by_key: BTreeMap<String, Arc<dyn Engine>>,
+    /// The keys of engines that the host brought.
+    of_host: BTreeSet<String>,
+}
 
 impl Default for Engines {
     fn default() -> Self {
@@ -134,21 +138,28 @@ impl Default for Engines {
             keys.into_iter().map(|key| (key.to_owned(), jinja.clone())).collect();
         engines.insert("mustache".to_owned(), Arc::new(Mustache));
         engines.insert("dollar".to_owned(), Arc::new(Dollar));
-        Engines(engines)
+        Engines { by_key: engines, of_host: BTreeSet::new() }
     }
 }
 
 impl Engines {
     /// The same engines and one more; an earlier one of that key is replaced.
     pub fn with(mut self, key: impl Into<String>, engine: Arc<dyn Engine>) -> Engines {
-        self.0.insert(key.into(), engine);
+        let key = key.into();
+        self.of_host.insert(key.clone());
+        self.by_key.insert(key.clone(), Arc::new(OfHost { key: key.into(), engine }));
         self
+    }
+
+    /// Whether the host brought the engine of this key. Its outline need not name every variable that it reads.
+    pub fn is_of_host(&self, key: &str) -> bool {
+        self.of_host.contains(key)
     }
 
     /// The engine of this key. Nobody having registered it is an `InvokerError`.
     pub fn get(&self, key: &str, named: Option<&Place>) -> Result<&Arc<dyn Engine>> {
-        self.0.get(key).ok_or_else(|| {
-            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+        self.by_key.get(key).ok_or_else(|| {
+            let known: Vec<&str> = self.by_key.keys().map(String::as_str).collect();
             let hint = did_you_mean(&nearest(key, known.iter().copied()))
                 .unwrap_or_else(|| format!("known: {}", known.join(", ")));
             let message = format!("no renderer is registered for the key `{key}`");
@@ -160,6 +171,54 @@ impl Engines {
             Error::new(ErrorKind::Invoker, diagnostic).with("key", key).with("known", &known)
         })
     }
+}
+
+/// An engine that the host brought: a panic in it is an error that names the engine.
+#[derive(Debug)]
+struct OfHost {
+    key: Arc<str>,
+    engine: Arc<dyn Engine>,
+}
+
+impl Engine for OfHost {
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
+        let file = job.source.name().to_owned();
+        let (compiled, outline) = caught(&self.key, &file, || {
+            let compiled = self.engine.compile(job)?;
+            let outline = compiled.outline();
+            Ok((compiled, outline))
+        })?;
+        Ok(Box::new(CompiledOfHost { key: self.key.clone(), file, compiled, outline }))
+    }
+
+    fn writes_summaries(&self) -> bool {
+        self.engine.writes_summaries()
+    }
+}
+
+struct CompiledOfHost {
+    key: Arc<str>,
+    file: String,
+    compiled: Box<dyn Compiled>,
+    outline: Arc<dyn Outline>,
+}
+
+impl Compiled for CompiledOfHost {
+    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        caught(&self.key, &self.file, || self.compiled.render(scope, limit))
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.outline.clone()
+    }
+}
+
+fn caught<T>(key: &str, file: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_panic(work).unwrap_or_else(|panic| {
+        let message = format!("the template engine `{key}` panicked: {panic}");
+        let diagnostic = Diagnostic::new(Code::RenderFailed, message).file(file);
+        Err(Error::new(ErrorKind::PromptRender, diagnostic).with("engine", key))
+    })
 }
 
 /// Jinja2 as template prompts know it.

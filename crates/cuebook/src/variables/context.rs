@@ -6,9 +6,9 @@ use std::sync::Arc;
 use jiff::Zoned;
 use serde_json::Value as Json;
 
-use super::Variables;
 use super::VisibilityOverrides;
 use super::changes::Values;
+use super::{UnknownVariables, Variables};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
@@ -34,6 +34,8 @@ pub struct Context {
     pub language: Option<String>,
     /// Whether printing an absent variable is an error instead of nothing.
     pub strict: bool,
+    /// What the render does with variables that the prompt does not have.
+    pub unknown: UnknownVariables,
     /// Sections whose visibility is set, whatever their tree says: what a model has opened so far.
     pub visibility: VisibilityOverrides,
     /// The tag of the overrides that trees of sections are rendered with; `latest` if there are any and none is said.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value as Json};
 
+use super::serialize::{self, Fault};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::Document;
 use crate::node::{Data, to_object};
@@ -26,7 +28,27 @@ use crate::yaml;
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
 
-type Values = IndexMap<String, Json, RandomState>;
+#[derive(Debug, Clone, Default)]
+struct Values {
+    by_name: IndexMap<String, Json, RandomState>,
+    /// Why a name has no value although somebody gave it one. A render refuses these.
+    faults: IndexMap<String, String>,
+}
+
+impl Values {
+    fn insert(&mut self, name: String, value: Result<Json, Fault>) {
+        match value {
+            Ok(json) => {
+                self.faults.shift_remove(&name);
+                self.by_name.insert(name, json);
+            }
+            Err(fault) => {
+                self.by_name.shift_remove(&name);
+                self.faults.insert(name, fault.0);
+            }
+        }
+    }
+}
 
 /// Whether a text is YAML.
 fn is_yaml(source: &Source) -> bool {
@@ -50,8 +72,39 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        let values: Values = object.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        Variables((!values.is_empty()).then(|| Arc::new(values)))
+        let copied = |(name, value): (&String, &Json)| {
+            (name.clone(), serialize::check_depth(value).map(|()| value.clone()))
+        };
+        Variables::kept(object.iter().map(copied))
+    }
+
+    /// The fields of a struct, or the entries of a map.
+    ///
+    /// ```
+    /// #[derive(serde::Serialize)]
+    /// struct Greeting {
+    ///     name: &'static str,
+    ///     languages: Vec<&'static str>,
+    /// }
+    ///
+    /// let greeting = Greeting { name: "Ada", languages: vec!["en", "de"] };
+    /// let variables = cuebook::Variables::from_serialize(&greeting)?;
+    /// assert_eq!(variables.get("name").unwrap(), "Ada");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `CB401` for anything that has no names, for a number that is not finite, and for values that nest too deep.
+    pub fn from_serialize<T: Serialize + ?Sized>(values: &T) -> Result<Variables> {
+        let why = match serialize::to_json(values) {
+            Ok(Json::Object(object)) => return Ok(object.into()),
+            Ok(other) => format!("the variables are {}, but must have names", crate::json::kind_of(&other)),
+            Err(fault) => format!("one of the variables {fault}"),
+        };
+        let diagnostic =
+            Diagnostic::new(Code::InvalidVariables, why).hint("give a struct or a map of names and values");
+        Err(Error::new(ErrorKind::PromptValidation, diagnostic))
     }
 
     /// Reads a JSON or YAML file whose one object gives the values.
@@ -97,10 +150,32 @@ impl Variables {
         Ok(Document::parse(source, Code::BadInput, ErrorKind::PromptValidation)?.into_value())
     }
 
-    /// The same values and one more; an earlier value of that name is replaced.
-    pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), value.into());
+    /// The same values and one more; an earlier value of that name is replaced. A value that JSON cannot hold, such as `NaN`, is
+    /// refused by the render.
+    pub fn set(mut self, name: impl Into<String>, value: impl Serialize) -> Variables {
+        let value = serialize::to_json(&value);
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), value);
         self
+    }
+
+    fn kept(values: impl Iterator<Item = (String, Result<Json, Fault>)>) -> Variables {
+        let mut kept = Values::default();
+        values.for_each(|(name, value)| kept.insert(name, value));
+        let is_empty = kept.by_name.is_empty() && kept.faults.is_empty();
+        Variables((!is_empty).then(|| Arc::new(kept)))
+    }
+
+    /// Refuses values that could not be kept.
+    pub(crate) fn refuse_faults(&self) -> Result<()> {
+        let faults = self.0.iter().flat_map(|values| &values.faults);
+        let finding = |(name, fault): (&String, &String)| {
+            Diagnostic::new(Code::InvalidVariables, format!("the variable `{name}` {fault}"))
+        };
+        let findings: Vec<Diagnostic> = faults.map(finding).collect();
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(Error::all(ErrorKind::PromptValidation, findings)),
+        }
     }
 
     /// The same values and those of others; of two with one name, the first is kept.
@@ -110,8 +185,11 @@ impl Variables {
             return Variables(Some(more));
         }
         let values = Arc::make_mut(self.0.get_or_insert_default());
-        for (name, value) in more.iter() {
-            values.entry(name.clone()).or_insert_with(|| value.clone());
+        for (name, value) in &more.by_name {
+            values.by_name.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        for (name, fault) in &more.faults {
+            values.faults.entry(name.clone()).or_insert_with(|| fault.clone());
         }
         self
     }
@@ -119,8 +197,8 @@ impl Variables {
     /// The same values without those that are null and of which `drops` says so.
     pub(crate) fn without_nulls(mut self, drops: impl Fn(&str) -> bool) -> Variables {
         let Some(values) = &mut self.0 else { return self };
-        if values.iter().any(|(name, value)| value.is_null() && drops(name)) {
-            Arc::make_mut(values).retain(|name, value| !value.is_null() || !drops(name));
+        if values.by_name.iter().any(|(name, value)| value.is_null() && drops(name)) {
+            Arc::make_mut(values).by_name.retain(|name, value| !value.is_null() || !drops(name));
         }
         self
     }
@@ -131,7 +209,7 @@ impl Variables {
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&Json> {
-        let values = self.0.as_deref()?;
+        let values = &self.0.as_deref()?.by_name;
         match values.len() <= FEW {
             true => values.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
             false => values.get(name),
@@ -140,7 +218,7 @@ impl Variables {
 
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().flat_map(|values| values.keys()).map(String::as_str)
+        self.0.iter().flat_map(|values| values.by_name.keys()).map(String::as_str)
     }
 
     /// All values by name, as JSON.
@@ -151,7 +229,7 @@ impl Variables {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |values| values.len())
+        self.0.as_ref().map_or(0, |values| values.by_name.len())
     }
 
     /// Whether there are none.
@@ -168,9 +246,46 @@ impl From<Map<String, Json>> for Variables {
 
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        let values: Values = values.into_iter().collect();
-        Variables((!values.is_empty()).then(|| Arc::new(values)))
+        Variables::kept(values.into_iter().map(|(name, value)| {
+            let checked = serialize::check_depth(&value).map(|()| value);
+            (name, checked)
+        }))
     }
+}
+
+impl<K: Into<String>, V: Serialize, const N: usize> From<[(K, V); N]> for Variables {
+    fn from(values: [(K, V); N]) -> Variables {
+        values.into_iter().fold(Variables::new(), |all, (name, value)| all.set(name, value))
+    }
+}
+
+impl Serialize for Variables {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.len()))?;
+        for (name, value) in self.0.iter().flat_map(|values| &values.by_name) {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// [`Variables`](crate::Variables) by name. A name alone stands for the local variable of that name.
+///
+/// ```
+/// use cuebook::variables;
+///
+/// let name = "Ada";
+/// let given = variables! { name, count: 3, tags: ["a", "b"] };
+/// assert_eq!(given.get("tags").unwrap()[1], "b");
+/// assert_eq!(given.len(), 3);
+/// ```
+#[macro_export]
+macro_rules! variables {
+    ($($name:ident $(: $value:expr)?),* $(,)?) => {
+        $crate::Variables::new()$(.set(stringify!($name), $crate::variables!(@value $name $($value)?)))*
+    };
+    (@value $name:ident) => { &$name };
+    (@value $name:ident $value:expr) => { $value };
 }
 
 #[cfg(test)]

@@ -59,7 +59,11 @@ fn messages(case: &Json) -> Result<Json, String> {
     std::fs::write(&path, case["file"].as_str().unwrap()).unwrap();
     let inputs = case["inputs"].as_object().cloned().unwrap_or_default();
     let book = Book::open(folder.path()).with_paths(true);
-    let rendered = book.render(path.to_str().unwrap(), &Variables::from_json(&inputs), &Context::default());
+    let rendered = book.render(
+        path.to_str().unwrap(),
+        &Variables::from_json(&inputs),
+        &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+    );
     let messages = rendered.and_then(|rendered| rendered.messages()).map_err(|error| error.to_string())?;
     Ok(messages.iter().map(|message| plain(&message.to_json())).collect())
 }

@@ -159,7 +159,12 @@ fn an_include_is_the_same_bytes_as_the_thing_itself_and_a_value_stays_in_its_spa
     let book = project.book();
     let render = |id: &str, who: &str, tone: &str| {
         let values = Variables::new().set("who", who).set("tone", tone);
-        book.render(id, &values, &Context::default()).unwrap_or_else(|error| panic!("{id}: {error:?}"))
+        book.render(
+            id,
+            &values,
+            &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+        )
+        .unwrap_or_else(|error| panic!("{id}: {error:?}"))
     };
     // What the author wrote, in the order of the text.
     let literals = |rendered: &Rendered| {

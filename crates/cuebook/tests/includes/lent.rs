@@ -370,7 +370,14 @@ fn a_guest_of_a_partial_with_a_computed_name_asks_when_it_is_rendered() {
     let variables = Variables::from_json(which.as_object().unwrap());
     let book = project.book();
     for _ in 0..2 {
-        let text = book.render("host", &variables, &Context::default()).unwrap().into_text();
+        let text = book
+            .render(
+                "host",
+                &variables,
+                &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+            )
+            .unwrap()
+            .into_text();
         assert_eq!(text, "Dear Bo, be calm.");
     }
 }

@@ -71,7 +71,9 @@ impl Project {
 
     pub(crate) fn render(&self, prompt: &str, variables: Json) -> Result<Rendered, Error> {
         let variables = Variables::from_json(variables.as_object().unwrap());
-        self.book().render(prompt, &variables, &Context::default())
+        // Many tests give one set of values to several templates.
+        let context = Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() };
+        self.book().render(prompt, &variables, &context)
     }
 
     pub(crate) fn text(&self, prompt: &str, variables: Json) -> String {

@@ -20,7 +20,14 @@ fn nothing_unsigned_is_included_as_a_directive_or_as_knowledge() {
             Project::new().with("prompts/host/template.md", &format!("{{% include '{address}' %}}"));
         let book = project.book();
         let variables = Variables::new().set("who", "Ann");
-        let render = || book.render("host", &variables, &Context::default()).map(Rendered::into_text);
+        let render = || {
+            book.render(
+                "host",
+                &variables,
+                &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+            )
+            .map(Rendered::into_text)
+        };
         render().unwrap();
         project.write(path, text);
         let error = render().unwrap_err();
@@ -332,7 +339,14 @@ fn the_signature_of_what_is_included_is_told_wherever_it_shows() {
         .with("prompts/mid.prompty", "---\nname: mid\n---\n{% include 'directive:demo/welcome' %}");
     let signature = |id: &str, text: &str| {
         let variables = Variables::new().set("who", "Ann");
-        let explained = project.book().explain(id, &variables, &Context::default()).unwrap();
+        let explained = project
+            .book()
+            .explain(
+                id,
+                &variables,
+                &Context { unknown: cuebook::UnknownVariables::Ignore, ..Context::default() },
+            )
+            .unwrap();
         let found = explained.find(text).unwrap();
         found.into_iter().map(|answer| answer.pieces[0].signature.clone()).collect::<Vec<_>>()
     };

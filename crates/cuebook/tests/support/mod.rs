@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use cuebook::items::Spaces;
 use cuebook::variables::FixedClock;
-use cuebook::{Book, Context, Error, Rendered, Variables};
+use cuebook::{Book, Context, Error, Rendered, UnknownVariables, Variables};
 use serde_json::Value as Json;
 
 pub struct Project {
@@ -61,7 +61,9 @@ impl Project {
     }
 
     pub fn render(&self, prompt: &str, variables: Json) -> Result<Rendered, Error> {
-        self.book().render(prompt, &values(variables), &Context::default())
+        // Many tests give one set of values to several templates.
+        let context = Context { unknown: UnknownVariables::Ignore, ..Context::default() };
+        self.book().render(prompt, &values(variables), &context)
     }
 
     pub fn text(&self, prompt: &str, variables: Json) -> String {

@@ -23,6 +23,8 @@ use crate::variables::Scope;
 
 /// A tree, and how its file wants it rendered.
 pub struct SectionsBody {
+    /// Whether a section has a type that the host brought, which gets every value.
+    pub(crate) has_host_types: bool,
     tree: Tree,
     missing: Missing,
     outline: Arc<dyn Outline>,
@@ -43,6 +45,7 @@ impl SectionsBody {
         for (engine, place) in &file.engines {
             engines.get(engine, Some(place))?;
         }
+        let has_host_types = file.engines.iter().any(|(key, _)| engines.is_of_host(key));
         let mut builder = Tree::builder(file.ns, file.key).headings(file.headings).with(
             engines.clone(),
             loader,
@@ -58,7 +61,14 @@ impl SectionsBody {
             file.sections.into_iter().fold(builder, |builder, section| builder.section(section)).build()?;
         let outline = tree.outline(file.conditions);
         let part = part.and_then(|path| tree.sections().iter().position(|node| node.path == path));
-        Ok(SectionsBody { tree, missing: file.missing, outline, part, counter: Counter::new() })
+        Ok(SectionsBody {
+            tree,
+            missing: file.missing,
+            outline,
+            part,
+            counter: Counter::new(),
+            has_host_types,
+        })
     }
 
     /// The tree.
@@ -135,7 +145,7 @@ impl SectionsBody {
             let setting = Setting { unfolded, unconditional, ..*setting };
             let rendered = self.tree.render(&setting)?;
             let disclosed = Disclosed::new(&self.tree, &rendered, &setting, None);
-            Ok(rendered.into_rendered().of_sections(rendering.prompt.clone(), scope.clone(), disclosed))
+            Ok(rendered.into_text_alone().of_sections(rendering.prompt.clone(), scope.clone(), disclosed))
         })
     }
 
@@ -161,7 +171,7 @@ impl Body for SectionsBody {
         self.with_setting(writing.scope, &overrides, writing.limit, writing.opens, |setting| {
             match self.part {
                 Some(index) => render_part(&self.tree, index, setting),
-                None => Ok(self.tree.render(setting)?.into_rendered().into_output()),
+                None => Ok(self.tree.render(setting)?.into_text_alone().into_output()),
             }
         })
     }
@@ -172,7 +182,7 @@ impl Body for SectionsBody {
         self.with_overrides(rendering, |setting, resolved| {
             let complete = |rendered: RenderedPrompt, fitting: Option<Fitting>| {
                 let disclosed = Disclosed::new(tree, &rendered, setting, fitting);
-                rendered.into_rendered().of_sections(rendering.prompt.clone(), scope.clone(), disclosed)
+                rendered.into_text_alone().of_sections(rendering.prompt.clone(), scope.clone(), disclosed)
             };
             let rendered = match context.fit {
                 None => complete(tree.render(setting)?, None),

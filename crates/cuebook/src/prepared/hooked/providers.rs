@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{Run, ScriptHook, characters, lock};
 use crate::error::{Code, Diagnostic, Error, Result};
-use crate::hooks::{HookContext, Provide, Refusal, Subject, Values, Workspace};
+use crate::hooks::{HookContext, Provide, Refusal, Subject, Values, Workspace, called};
 use crate::prepared::{Prepared, Provider};
 use crate::prompt::{Limits, Permissions};
 use crate::variables::{Context, Layer, Provided, Scope, Supplier, Variables};
@@ -194,14 +194,14 @@ impl Run<'_> {
             providers.waiting.insert(asking.to_owned(), namespace.to_owned());
         }
         drop(providers);
-        // A closure that panics must not let the others wait for it.
+        // However it ends, the others must not wait for it.
         let running = Running { run: self, namespace };
         let result = match &source.trouble {
             Some(error) => Err(error.clone()),
             None => {
                 let host = self.host(Some(namespace));
                 let context = self.context(source.subject.clone(), source.grants, &host).until(until);
-                source.provide.provide(&context).and_then(|values| {
+                called("provide", &context, || source.provide.provide(&context)).and_then(|values| {
                     let size = values.values().map(characters).sum();
                     self.check_size(&context, "provide", size)?;
                     Ok(Arc::new(values))

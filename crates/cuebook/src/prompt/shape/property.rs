@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
 use super::{CONSTRAINTS, Field, Record, Shape};
-use crate::prompt::{Kind, Property};
+use crate::prompt::{Kind, Property, UnionStyle};
 
 impl Shape {
     /// The shape of a property. Beside the kinds that have a name of their own it knows `datetime`, `date`, `time`, `uuid`,
@@ -82,6 +82,80 @@ impl Field {
             hidden: false,
             constraints,
         }
+    }
+}
+
+impl Record {
+    /// The fields that a model is told of, as the properties of a file: the opposite of [`Record::from_properties`].
+    pub fn to_properties(&self) -> Vec<Property> {
+        let shown = self.fields.iter().filter(|field| !field.hidden);
+        shown.map(Field::to_property).collect()
+    }
+}
+
+impl Field {
+    fn to_property(&self) -> Property {
+        let mut property = self.shape.to_property(self.key());
+        property.required = self.default.is_none();
+        property.default = self.default.clone().filter(|default| !default.is_null());
+        property.description = self.description.clone();
+        property.extra.extend(self.constraints.clone());
+        property
+    }
+}
+
+impl Shape {
+    fn to_property(&self, name: &str) -> Property {
+        let items = |shape: &Shape| Kind::Array { items: Box::new(shape.to_property("")) };
+        let (kind, extra): (Kind, &[(&str, Json)]) = match self {
+            Shape::Text | Shape::Path => (Kind::String, &[]),
+            Shape::Integer => (Kind::Integer, &[]),
+            Shape::Number => (Kind::Number, &[]),
+            Shape::Boolean => (Kind::Boolean, &[]),
+            Shape::Null => (Kind::Custom("null".to_owned()), &[]),
+            Shape::Any => (Kind::Custom("any".to_owned()), &[]),
+            Shape::DateTime => (Kind::String, &[("format", json!("date-time"))]),
+            Shape::Date => (Kind::String, &[("format", json!("date"))]),
+            Shape::Time => (Kind::String, &[("format", json!("time"))]),
+            Shape::Uuid => (Kind::String, &[("format", json!("uuid"))]),
+            Shape::Enum(values) => (kind_of(values), &[]),
+            Shape::List(shape) => (items(shape), &[]),
+            Shape::Set(shape) => (items(shape), &[("uniqueItems", Json::Bool(true))]),
+            Shape::Tuple(shapes) => (items(&Shape::Union(shapes.clone())), &[]),
+            Shape::Map(_) => (Kind::Object { properties: Vec::new() }, &[]),
+            Shape::Record(record) => (Kind::Object { properties: record.to_properties() }, &[]),
+            Shape::Union(shapes) => return union(name, shapes),
+        };
+        let mut property = Property::new(name, kind);
+        if let Shape::Enum(values) = self {
+            property.enum_values.clone_from(values);
+        }
+        property.extra.extend(extra.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        property
+    }
+}
+
+/// One of several shapes. With `null` among them it is the others, and may be `null`.
+fn union(name: &str, shapes: &[Shape]) -> Property {
+    let (null, others): (Vec<&Shape>, Vec<&Shape>) = shapes.iter().partition(|shape| **shape == Shape::Null);
+    let mut property = match others.as_slice() {
+        [one] => one.to_property(name),
+        several => {
+            let of = several.iter().map(|shape| shape.to_property("")).collect();
+            Property::new(name, Kind::Union { style: UnionStyle::AnyOf, of })
+        }
+    };
+    property.nullable |= !null.is_empty();
+    property
+}
+
+/// The kind of the values of an enumeration; text if they are of several.
+fn kind_of(values: &[Json]) -> Kind {
+    match () {
+        () if values.iter().all(Json::is_boolean) => Kind::Boolean,
+        () if values.iter().all(|value| value.is_i64() || value.is_u64()) => Kind::Integer,
+        () if values.iter().all(Json::is_number) => Kind::Number,
+        () => Kind::String,
     }
 }
 

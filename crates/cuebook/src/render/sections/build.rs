@@ -68,7 +68,7 @@ pub(super) fn build(mut builder: TreeBuilder) -> Result<Tree> {
     Ok(Tree {
         descriptor: Arc::new(describe::describe(&builder.ns, &builder.key, &nodes)),
         frames: render::frames(&nodes),
-        prompt: render::prompt_of(&builder.ns, &builder.key),
+        prompt: render::prompt_of(&builder.ns, &builder.key, builder.model, builder.output.as_ref()),
         name: builder.name.unwrap_or_else(|| builder.key.clone()),
         headings: builder.headings,
         output: builder.output,

@@ -96,6 +96,12 @@ impl Disclosed {
         fitting: Option<Fitting>,
     ) -> Disclosed {
         let folded = fitting.as_ref().map_or(&[][..], |fitting| &fitting.steps);
+        let sections = reports(tree, &rendered.states, setting, folded);
+        Disclosed { sections, fitting, ..Disclosed::of(rendered) }
+    }
+
+    /// What a render gives a model, without what became of its sections.
+    pub(super) fn of(rendered: &RenderedPrompt) -> Disclosed {
         Disclosed {
             tools: rendered.tools.clone(),
             skills: rendered.skills.clone(),
@@ -103,8 +109,8 @@ impl Disclosed {
             structured_output: rendered.structured_output.clone(),
             descriptor: rendered.descriptor.clone(),
             deadline: rendered.deadline,
-            sections: reports(tree, &rendered.states, setting, folded),
-            fitting,
+            sections: Vec::new(),
+            fitting: None,
         }
     }
 

@@ -20,8 +20,9 @@ pub(crate) use walk::render_part;
 pub(super) use walk::{Summaries, read, refold};
 
 use super::tree::{Node, Tree};
+use crate::chat::output::OutputSpec;
 use crate::error::Result;
-use crate::prompt::Prompt;
+use crate::prompt::{Model, Prompt};
 use crate::source::Source;
 pub use crate::template::dollar::Missing;
 use crate::template::unit::Frame;
@@ -39,10 +40,16 @@ pub(super) fn frames(nodes: &[Node]) -> Arc<[Frame]> {
 }
 
 /// The prompt that a tree stands for where a prompt is asked for.
-pub(super) fn prompt_of(ns: &str, key: &str) -> Arc<Prompt> {
+pub(super) fn prompt_of(
+    ns: &str,
+    key: &str,
+    model: Option<Model>,
+    output: Option<&OutputSpec>,
+) -> Arc<Prompt> {
     static EMPTY: OnceLock<Arc<Source>> = OnceLock::new();
     let source = EMPTY.get_or_init(|| Source::new("sections", "")).clone();
-    Arc::new(Prompt::of_sections(ns, key, source))
+    let outputs = output.map(OutputSpec::properties).unwrap_or_default();
+    Arc::new(Prompt { model, outputs, ..Prompt::of_sections(ns, key, source) })
 }
 
 impl Tree {

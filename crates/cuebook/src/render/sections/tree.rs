@@ -14,7 +14,7 @@ use super::tool::SectionTool;
 use crate::chat::output::OutputSpec;
 use crate::error::{Diagnostic, Result};
 use crate::overrides::{Descriptor, Originals};
-use crate::prompt::Prompt;
+use crate::prompt::{Model, Prompt};
 use crate::source::Source;
 use crate::template::dollar;
 use crate::template::engine::{Compiled, Engines, Loader};
@@ -194,6 +194,7 @@ pub struct TreeBuilder {
     pub(super) name: Option<String>,
     pub(super) headings: Headings,
     pub(super) output: Option<OutputSpec>,
+    pub(super) model: Option<Model>,
     pub(super) sections: Vec<Section>,
     pub(super) engines: Engines,
     pub(super) loader: Arc<dyn Loader>,
@@ -251,6 +252,26 @@ impl TreeBuilder {
         self
     }
 
+    /// The same tree for a model.
+    ///
+    /// ```
+    /// use cuebook::chat::wire::Api;
+    /// use cuebook::sections::{Section, Setting, Tree};
+    ///
+    /// let tree = Tree::builder("docs", "helper")
+    ///     .section(Section::new("task", "Task", "Help."))
+    ///     .model("openai", "gpt-5")
+    ///     .build()?;
+    /// let wire = tree.render(&Setting::new(&[]))?.into_rendered().wire()?;
+    /// assert_eq!((wire.api, wire.body["model"].as_str()), (Api::OpenAiChat, Some("gpt-5")));
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    #[must_use]
+    pub fn model(mut self, provider: impl Into<String>, id: impl Into<String>) -> TreeBuilder {
+        self.model = Some(Model { id: id.into(), provider: Some(provider.into()), ..Model::default() });
+        self
+    }
+
     /// The same tree with engines, templates to include and settings from elsewhere.
     #[must_use]
     pub fn with(mut self, engines: Engines, loader: Arc<dyn Loader>, settings: Settings) -> TreeBuilder {
@@ -273,6 +294,7 @@ impl Tree {
             name: None,
             headings: Headings::default(),
             output: None,
+            model: None,
             sections: Vec::new(),
             engines: Engines::default(),
             loader: Arc::new(Nothing),

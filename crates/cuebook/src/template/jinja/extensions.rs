@@ -7,6 +7,8 @@ use std::sync::Arc;
 use cuebook_template::Environment;
 use serde_json::{Map, Value as Json};
 
+use crate::error::catch_panic;
+
 /// What a program adds: it gets the arguments and gives a value, or says what is wrong with them.
 type Function = Arc<dyn Fn(&[Json]) -> Result<Json, String> + Send + Sync>;
 
@@ -89,15 +91,18 @@ impl Extensions {
     }
 }
 
-/// A function that gets named arguments as one more argument, an object.
+/// A function that gets named arguments as one more argument, an object. A panic is what went wrong.
 fn called(
     function: Function,
 ) -> impl Fn(&[Json], &Map<String, Json>) -> Result<Json, String> + Send + Sync + 'static {
     move |given, named| {
-        if named.is_empty() {
-            return function(given);
-        }
-        let given: Vec<Json> = given.iter().cloned().chain([Json::Object(named.clone())]).collect();
-        function(&given)
+        let call = || match named.is_empty() {
+            true => function(given),
+            false => {
+                let named = [Json::Object(named.clone())];
+                function(&given.iter().cloned().chain(named).collect::<Vec<Json>>())
+            }
+        };
+        catch_panic(call).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
     }
 }

@@ -37,7 +37,7 @@ impl<'e> Earlier<'e> {
             return None;
         }
         let place = self.places[index]?;
-        let (text, all) = (self.whole.text(), self.whole.pieces());
+        let (text, all) = (self.whole.text(), self.whole.rendered.pieces());
         let (first, next) = (self.whole.starts.get(place)?, self.whole.starts.get(place + 1));
         let pieces = &all[first.piece..next.map_or(all.len(), |next| next.piece)];
         let end = next.map_or(text.len(), |next| all[next.piece].start as usize);

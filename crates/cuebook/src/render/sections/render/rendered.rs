@@ -1,18 +1,18 @@
 //! What a render comes to.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
+use super::super::disclosed::Disclosed;
 use super::super::section::Skill;
 use super::super::tool::SectionTool;
 use crate::chat::output::OutputSpec;
 use crate::overrides::Descriptor;
 use crate::prompt::Visibility;
-use crate::render::Rendered;
+use crate::render::{Rendered, Span};
 
 /// What became of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,17 +71,30 @@ pub(in super::super) struct Beginning {
     pub(super) piece: usize,
 }
 
-impl Deref for RenderedPrompt {
-    type Target = Rendered;
+impl RenderedPrompt {
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.rendered.text()
+    }
 
-    fn deref(&self) -> &Rendered {
+    /// The text in runs of one origin each.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        self.rendered.spans()
+    }
+
+    /// The attributed text.
+    pub fn rendered(&self) -> &Rendered {
         &self.rendered
     }
-}
 
-impl RenderedPrompt {
-    /// The attributed text alone.
+    /// The attributed text with the tools and the output of the tree, ready to be sent.
     pub fn into_rendered(self) -> Rendered {
+        let tools = Disclosed::of(&self).wire_tools();
+        self.rendered.with_tools(tools.into(), self.structured_output)
+    }
+
+    /// The attributed text alone.
+    pub(crate) fn into_text_alone(self) -> Rendered {
         self.rendered
     }
 

@@ -59,7 +59,7 @@ pub(in super::super) fn refold(
     folds: &[Option<Fold>],
 ) -> Result<RenderedPrompt> {
     let mut run = Run::new(tree, setting)?;
-    run.annex = Annex::of(whole.units(), tree.frames.len());
+    run.annex = Annex::of(whole.rendered.units(), tree.frames.len());
     run.earlier = Some(Earlier::new(whole, folds));
     run.all()
 }
