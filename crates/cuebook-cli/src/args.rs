@@ -243,6 +243,17 @@ More: cuebook help trust"
     Load(LoadArgs),
     /// Serve the project over the Model Context Protocol
     Mcp(McpArgs),
+    /// Serve an editor: findings, completion, hover, definitions, rename
+    #[command(after_help = "\
+An editor starts this command and speaks the Language Server Protocol with it over stdin and stdout.
+It never runs hooks, tools or other code of the project.
+
+Examples:
+  cuebook lsp                                for the folder that the editor opens
+  cuebook lsp --root /path/to/project        for this project
+
+To set up an editor, see: cuebook help editors")]
+    Lsp,
     /// Show which Python and which sandbox protections this machine has
     #[command(after_help = "Examples:\n  cuebook doctor\n  cuebook doctor --json      for scripts")]
     Doctor,

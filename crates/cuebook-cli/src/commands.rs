@@ -15,6 +15,7 @@ mod init;
 mod keys;
 mod list;
 mod load;
+mod lsp;
 mod mcp;
 mod mock;
 mod overrides;
@@ -70,6 +71,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Mock(args) => mock::run(&args, options),
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
+        Command::Lsp => lsp::run(options),
         Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),
         Command::Completions(args) => completions::run(&args),

@@ -66,7 +66,7 @@ impl Options {
     }
 
     /// Nothing of this starts anything: a render that needs Python does.
-    fn with_hooks(&self, book: Book) -> Book {
+    pub fn with_hooks(&self, book: Book) -> Book {
         let mut hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
         if let Some(command) = &self.llm_command {
             let words = command.split_whitespace().map(str::to_owned).collect();

@@ -112,6 +112,17 @@ pub fn check(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) ->
     Ok(checker.finish())
 }
 
+/// Checks one prompt that was found.
+pub(crate) fn check_found(book: &Book, found: &Found) -> Result<Report> {
+    let library = book.library();
+    let namespaces = namespaces(library, None);
+    let rules =
+        Rules { book, config: library.config()?, survey: None, namespaces, ids: permission::Ids::default() };
+    let mut checker = Checker { rules: &rules, report: Report::default() };
+    checker.prompt(found);
+    Ok(checker.finish())
+}
+
 /// What prompts are checked with.
 struct Rules<'b> {
     book: &'b Book,
@@ -411,7 +422,7 @@ fn includers(finding: &Diagnostic) -> Vec<(String, usize)> {
 }
 
 /// The languages that a prompt's folder has a template for: `template.ja.md` makes `ja`. The plain template is first.
-fn languages(found: &Found) -> Vec<String> {
+pub(crate) fn languages(found: &Found) -> Vec<String> {
     let mut languages = BTreeSet::new();
     if let Some(path) = found.candidate.root.path(&found.candidate.entry)
         && found.candidate.template_file.is_none()

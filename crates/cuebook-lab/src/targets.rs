@@ -122,7 +122,7 @@ fn prompts_below(
 }
 
 /// The path that a candidate is at.
-fn place(candidate: &Candidate) -> Option<PathBuf> {
+pub(crate) fn place(candidate: &Candidate) -> Option<PathBuf> {
     let file = candidate.template_file.as_deref().map(|file| candidate.file(file));
     candidate.root.path(file.as_deref().unwrap_or(&candidate.entry))
 }

@@ -5,6 +5,7 @@
 //! [`read_text`] and its kin, so that no file is read without a limit and nothing that is no file (a pipe, a device) keeps
 //! a command waiting. Names in errors are relative to the project's root where they can be.
 
+mod buffers;
 mod inside;
 
 use std::fs::{self, File, OpenOptions};
@@ -16,6 +17,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 
+pub use buffers::Buffers;
 pub use inside::open_beneath;
 pub use inside::{read_bytes_inside, read_text_inside};
 
@@ -224,6 +226,9 @@ fn open_plain(path: &Path) -> io::Result<(File, fs::Metadata)> {
 
 /// Reads a file whole, unless it is larger than the limit.
 pub fn read_bytes(path: &Path, name: &str, limit: u64) -> Result<Vec<u8>> {
+    if let Some(text) = buffers::unsaved(path, name, limit) {
+        return text;
+    }
     let (file, metadata) = open_plain(path).map_err(|error| io_error(name, &error))?;
     read_open(file, &metadata, name, limit)
 }

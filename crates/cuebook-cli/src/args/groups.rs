@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Prove", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
     ("Run", &["run", "execute", "thread", "providers", "mock"]),
-    ("Serve", &["mcp"]),
+    ("Serve", &["mcp", "lsp"]),
     ("Help", &["help", "doctor", "completions"]),
 ];
 

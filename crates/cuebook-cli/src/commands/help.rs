@@ -12,10 +12,11 @@ use crate::output::{Outcome, print_json, print_text};
 use crate::{markdown, pager, terminal};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-pub const TOPICS: [(&str, &str, &str); 14] = [
+pub const TOPICS: [(&str, &str, &str); 15] = [
     ("convert", "convert a prompt to another dialect", include_str!("../../topics/convert.md")),
     ("diff", "compare two versions of a prompt", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
+    ("editors", "set up an editor", include_str!("../../topics/editors.md")),
     ("explain", "find where each part of a prompt came from", include_str!("../../topics/explain.md")),
     ("hooks", "Python code that runs during a render", include_str!("../../topics/hooks.md")),
     ("includes", "include other prompts, sections and directives", include_str!("../../topics/includes.md")),

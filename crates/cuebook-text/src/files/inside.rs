@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 #[cfg(not(target_os = "linux"))]
 use super::open_plain;
-use super::{io_error, not_a_file, read_open, source_from_bytes};
+use super::{buffers, io_error, not_a_file, read_open, source_from_bytes};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
 
@@ -18,6 +18,9 @@ pub fn read_text_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> R
 
 /// The same for bytes.
 pub fn read_bytes_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> Result<Vec<u8>> {
+    if let Some(text) = buffers::unsaved(path, name, limit) {
+        return text;
+    }
     let file = match open_inside(folder, path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {

@@ -1,0 +1,9 @@
+//! `cuebook lsp`: a language server over stdio, on the language service of `cuebook-lab`.
+//!
+//! It answers with what the service says and decides nothing. It reads files, runs no code of a project, and leaves Markdown outside
+//! of a library alone. Messages are JSON values: of the protocol's hundreds of types, it needs a handful.
+
+mod position;
+mod server;
+
+pub use server::serve;
