@@ -44,6 +44,7 @@ Topics:
   cuebook help convert      convert a prompt to another dialect
   cuebook help diff         compare two versions of a prompt
   cuebook help directives   directives, their inputs and signatures
+  cuebook help editors      set up an editor
   cuebook help explain      find where each part of a prompt came from
   cuebook help hooks        Python code that runs during a render
   cuebook help includes     include other prompts, sections and directives
@@ -579,6 +580,7 @@ pub struct CompletionsArgs {
   cuebook help convert        convert a prompt to another dialect
   cuebook help diff           compare two versions of a prompt
   cuebook help directives     directives, their inputs and signatures
+  cuebook help editors        set up an editor
   cuebook help explain        find where each part of a prompt came from
   cuebook help hooks          Python code that runs during a render
   cuebook help includes       include other prompts, sections and directives
