@@ -1,5 +1,7 @@
 //! `cuebook lsp`, as an editor uses it: a raw client over stdin and stdout.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
