@@ -1,6 +1,6 @@
 //! `cuebook lsp`, as an editor uses it: a raw client over stdin and stdout.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
