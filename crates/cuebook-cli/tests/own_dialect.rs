@@ -247,7 +247,7 @@ fn it_is_checked_with_places() {
     project.write("prompts/broken.shout", "#! Broken.\nBeware of the <<animal!\n");
     project.write("prompts/bare.shout", "Beware!\n");
     let report = project.book().check(&[], |_| {}).unwrap();
-    let told: Vec<String> = report
+    let listed: Vec<String> = report
         .findings
         .iter()
         .map(|found| {
@@ -256,7 +256,7 @@ fn it_is_checked_with_places() {
         })
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             "prompts/bare.shout:1:1 the first line must begin with `#!`",
             "prompts/broken.shout:2:15 `<<` has no `>>` on its line"

@@ -37,7 +37,7 @@ pub trait Body: Send + Sync {
         Ok(rendering.finish(self.write(&rendering.writing)?))
     }
 
-    /// Refuses a render before its variables are validated, and gives what somebody should know about one that is not refused.
+    /// Refuses a render before its variables are validated, and gives notes on one that is not refused.
     fn admit(&self, given: &Variables, rendering: &Rendering<'_>) -> Result<Vec<Diagnostic>> {
         let _ = (given, rendering);
         Ok(Vec::new())
@@ -61,7 +61,7 @@ pub trait Body: Send + Sync {
         Vec::new()
     }
 
-    /// Whether all its signed files are signed by somebody who is trusted.
+    /// Whether all its signed files are signed with a trusted key.
     fn verify(&self, trust: &Trust) -> Result<()> {
         let _ = trust;
         Ok(())

@@ -65,7 +65,7 @@ impl Values for OfScope<'_> {
     }
 }
 
-/// A value that somebody gave or that is a default. What the system knows is no input.
+/// A value that was given or that is a default. What the system knows is no input.
 fn given(scope: &Scope, key: &str) -> Option<Json> {
     let (layer, value) = scope.find(key)?;
     (key != SYSTEM || layer != Layer::System).then(|| value.into_owned())
@@ -118,8 +118,8 @@ impl DirectiveBody {
         Ok(composed)
     }
 
-    /// Whether it is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one of the project
-    /// that nobody has signed yet is being written, and can be looked at; it cannot be executed.
+    /// Whether it is signed with a trusted key. An unsigned one of the project is still being written: it can be shown, with a
+    /// finding, and cannot be executed.
     pub(crate) fn verify_to_show(&self, trust: &Trust) -> Result<Option<Diagnostic>> {
         let Some(item) = &self.item else { return Ok(None) };
         let error = match trust.verify(item) {
