@@ -152,7 +152,7 @@ mod tests {
             let seconds = |size: usize| measure::seconds(&program, &shape, size).unwrap();
             let growth = || {
                 let start = seconds(shape.least);
-                (seconds(shape.most / 2) - start) / (seconds(shape.most / 16) - start).max(0.01)
+                (seconds(shape.most / 2) - start) / (seconds(shape.most / 16) - start).max(0.05)
             };
             let grown = (0..3).map(|_| growth()).find(|grown| *grown < 24.0);
             assert!(
