@@ -27,6 +27,7 @@
 //! hint, a Rust type to match on, and a JSON form. Errors are made where they are noticed; no stage rewrites another's.
 
 mod code;
+pub mod details;
 mod diagnostic;
 mod masked;
 mod panic;

@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
+use cuebook::error::details::{Conflict, InvalidVariables, NotFound, UnknownVariable};
 use cuebook::hooks::Hooks;
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Output};
@@ -258,4 +259,38 @@ fn an_error_of_the_file_system_has_its_source() {
     let error = cuebook::files::read_bytes(&project.path("none"), "none", 10).unwrap_err();
     let source = std::error::Error::source(&error).unwrap();
     assert_eq!(source.downcast_ref::<std::io::Error>().unwrap().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn an_error_carries_typed_details() {
+    let text = "VARIABLES = {\"required\": [{\"name\": \"name\", \"type\": \"string\"}, {\"name\": \"age\", \"type\": \"integer\"}]}\n";
+    let project = Project::with_template("{{ name }} {{ age }}")
+        .file("prompts/p/prompt.py", text)
+        .file("user_data/packs/x/prompts/two/template.md", "a")
+        .file("prompts/two/template.md", "b");
+    let book = project.book();
+    let error = book.prompt("pp").render().unwrap_err();
+    assert_eq!(error.details::<NotFound>().unwrap().prompt_id, "pp");
+    assert_eq!(error.details::<Conflict>(), None);
+    let error = book.prompt("p").var("age", "many").render().unwrap_err();
+    let details: InvalidVariables = error.details().unwrap();
+    assert_eq!((details.missing, details.invalid[0].name.as_str()), (vec!["name".to_owned()], "age"));
+    let error = book.prompt("p").var("nam", "Ada").render().unwrap_err();
+    assert_eq!(error.details::<UnknownVariable>().unwrap().nearest, ["name"]);
+    let error = book.prompt("two").render().unwrap_err();
+    let conflict: Conflict = error.details().unwrap();
+    assert_eq!(conflict.sources().count(), 2);
+}
+
+#[test]
+fn advice_for_programs_does_not_speak_of_the_command_line() {
+    let text = "VARIABLES = {\"required\": [{\"name\": \"name\", \"type\": \"string\"}]}\n";
+    let project = Project::with_template("{{ name }}").file("prompts/p/prompt.py", text);
+    let book = project.book();
+    let error = book.prompt("p").render().unwrap_err();
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("pass --var name=TEXT"));
+    assert_eq!(error.diagnostic().advice(), Some("give `name` a value"));
+    let error = book.prompt("zebra").render().unwrap_err();
+    assert_eq!(error.diagnostic().advice(), Some("list the prompts"));
+    assert_eq!(error.diagnostic().command(), Some("cuebook list"));
 }

@@ -38,6 +38,9 @@ impl fmt::Display for Severity {
     }
 }
 
+/// Between the advice of a hint and the command that does it.
+const COMMAND: &str = ": cuebook ";
+
 /// One finding.
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
@@ -55,8 +58,10 @@ pub struct Diagnostic {
     pub related: Vec<(Place, String)>,
     /// The file, where there is no place in a text (an unreadable file, a folder).
     pub file: Option<String>,
-    /// What to do about it.
+    /// What to do about it, for somebody at a command line.
     pub hint: Option<String>,
+    /// What to do about it, for a program, where that is something else.
+    pub advice: Option<String>,
 }
 
 impl Diagnostic {
@@ -71,6 +76,7 @@ impl Diagnostic {
             related: Vec::new(),
             file: None,
             hint: None,
+            advice: None,
         }
     }
 
@@ -111,6 +117,25 @@ impl Diagnostic {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Says what a program can do, where the hint speaks of the command line.
+    pub fn advice_for_programs(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// What to do, without the spelling of the command line. [`command`](Diagnostic::command) has that.
+    pub fn advice(&self) -> Option<&str> {
+        let hint =
+            || self.hint.as_deref().map(|hint| hint.split_once(COMMAND).map_or(hint, |(advice, _)| advice));
+        self.advice.as_deref().or_else(hint)
+    }
+
+    /// The command that does it, if the hint names one: `list the prompts: cuebook list`.
+    pub fn command(&self) -> Option<&str> {
+        let (advice, _) = self.hint.as_deref()?.split_once(COMMAND)?;
+        self.hint.as_deref().map(|hint| &hint[advice.len() + 2..])
     }
 
     /// Says what to do, if there is something to say.

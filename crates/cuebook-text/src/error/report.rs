@@ -62,6 +62,7 @@ fn safe(diagnostic: &Diagnostic) -> Diagnostic {
             .collect(),
         file: diagnostic.file.as_deref().map(|file| printable(file).into_owned()),
         hint: diagnostic.hint.as_deref().map(|hint| printable_lines(hint).into_owned()),
+        advice: None,
         place: diagnostic.place.clone(),
         ..*diagnostic
     }

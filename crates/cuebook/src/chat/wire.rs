@@ -261,7 +261,9 @@ fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Resu
         let message = format!("the prompt names no model, but {} needs one", api.title());
         return Err(Error::new(
             ErrorKind::Wire,
-            Diagnostic::new(Code::UnsupportedContent, message).hint(NAME_A_MODEL),
+            Diagnostic::new(Code::UnsupportedContent, message)
+                .hint(NAME_A_MODEL)
+                .advice_for_programs("name one in the prompt, or with `model` in the context"),
         ));
     }
     let mut draft = draft;

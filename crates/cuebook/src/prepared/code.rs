@@ -253,7 +253,8 @@ impl Prepared {
             format!("`{}` has the hook `{}`, but {}", self.prompt.id, hook.name, self.why_nothing_runs());
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
             .at(hook.place.clone())
-            .hint(format!("render without hooks: --no-hooks{values}"));
+            .hint(format!("render without hooks: --no-hooks{values}"))
+            .advice_for_programs("give the book hooks that can run, or set `without_hooks` in the context");
         let names: Vec<&str> = self.prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
         Error::new(ErrorKind::Hook, diagnostic).with("hooks", names)
     }
@@ -270,7 +271,10 @@ impl Prepared {
             self.why_nothing_runs()
         );
         let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message)
-            .hint(format!("pass the values: --var {namespace}:='{{…}}', or render without them: --no-hooks"));
+            .hint(format!("pass the values: --var {namespace}:='{{…}}', or render without them: --no-hooks"))
+            .advice_for_programs(format!(
+                "give `{namespace}` a value, or set `without_hooks` in the context"
+            ));
         let diagnostic = match self.namespaces.get(namespace) {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -294,7 +298,8 @@ fn shows_keys(folder: &Path) -> Error {
     let message = "code in this folder could read your home folder or your keys";
     let diagnostic = Diagnostic::new(Code::BadWorkspace, message)
         .file(folder.to_string_lossy())
-        .hint("name a separate folder: --context workspace_path=DIR");
+        .hint("name a separate folder: --context workspace_path=DIR")
+        .advice_for_programs("set `workspace_path` in the context to a separate folder");
     Error::new(ErrorKind::Hook, diagnostic)
 }
 

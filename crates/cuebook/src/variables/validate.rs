@@ -157,7 +157,11 @@ fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
         }
         None => format!("pass --var {name}:=JSON with {} {}", article(variable.kind), variable.kind.as_str()),
     };
-    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
+    let diagnostic = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable);
+    match hint.starts_with("pass ") {
+        true => diagnostic.hint(hint).advice_for_programs(format!("give `{name}` a value")),
+        false => diagnostic.hint(hint),
+    }
 }
 
 fn mistyped(
@@ -187,7 +191,13 @@ fn mistyped(
         (Type::String, None) => Some(format!("pass text with `=`, as in --var {name}=TEXT")),
         _ => None,
     };
-    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint_opt(hint)
+    let diagnostic = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable);
+    match hint {
+        Some(hint) if hint.starts_with("pass ") => {
+            diagnostic.hint(hint).advice_for_programs(format!("give `{name}` {what}"))
+        }
+        hint => diagnostic.hint_opt(hint),
+    }
 }
 
 fn declared_at(diagnostic: Diagnostic, variable: &Variable) -> Diagnostic {
