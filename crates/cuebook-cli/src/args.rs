@@ -348,7 +348,8 @@ fn tokens(text: &str) -> std::result::Result<usize, String> {
   cuebook render general_system --var agent_name=Rumi --as segments
   cuebook render support.prompty --vars inputs.json --as wire:openai
   cuebook render handbook --expand reference.style --session session.json
-  cuebook render handbook --fit 4000 --model gpt-4o")]
+  cuebook render handbook --fit 4000 --model gpt-4o
+  cuebook render model.jinja --style chat --vars conversation.json")]
 pub struct RenderArgs {
     /// An id, or a path to a file or folder; optional with --agent
     pub prompt: Option<String>,
@@ -365,6 +366,17 @@ pub struct RenderArgs {
     /// Report origins on stderr
     #[arg(long)]
     pub explain: bool,
+    /// Render a file on its own, as the library `transformers` renders a model's chat template; the values have messages,
+    /// tools, add_generation_prompt and bos_token as far as the template asks for them
+    #[arg(long, value_name = "STYLE", value_enum)]
+    pub style: Option<FileStyle>,
+}
+
+/// What the file of `render --style` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileStyle {
+    /// A model's own chat template
+    Chat,
 }
 
 /// The form of a rendered prompt.

@@ -163,6 +163,22 @@ fn file_option(argument: &str) -> Result<(&str, &str)> {
     })
 }
 
+/// The values of `--vars`, `--var` and `--file`, for a template that declares nothing.
+pub fn read_values(inputs: &Inputs) -> Result<serde_json::Map<String, Json>> {
+    let mut values = match &inputs.vars_file {
+        Some(path) => read_object(path)?,
+        None => serde_json::Map::new(),
+    };
+    for argument in &inputs.vars {
+        values.extend([parse(argument)?]);
+    }
+    for argument in &inputs.files {
+        let (name, path) = file_option(argument)?;
+        values.insert(name.to_owned(), file_value(path, None)?);
+    }
+    Ok(values)
+}
+
 /// What a file holds, for a variable that takes this.
 fn file_value(path: &str, rich: Option<Rich>) -> Result<Json> {
     Ok(match rich {
@@ -323,7 +339,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
+pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 

@@ -1,17 +1,24 @@
 //! `cuebook render`
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use cuebook::Message;
+use cuebook::source::Source;
+use cuebook::template::jinja::{Loader, Template};
 use cuebook_lab::BookExt;
 use serde_json::json;
 
 use super::{explain, with_choice};
-use crate::args::{Form, Options, RenderArgs};
+use crate::args::{FileStyle, Form, Options, RenderArgs};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
 
 pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
+    if let Some(FileStyle::Chat) = args.style {
+        return chat(args, options);
+    }
     let book = options.book()?;
     let explanation = with_choice(&book, options, || {
         let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
@@ -52,6 +59,33 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     }
     if args.explain && !options.json {
         explain::describe(&explanation, &mut anstream::stderr())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A chat template is one file.
+struct NoOthers;
+
+impl Loader for NoOthers {
+    fn load(&self, _name: &str, _parent: &str) -> cuebook::Result<Option<Arc<Source>>> {
+        Ok(None)
+    }
+}
+
+/// Renders a model's own chat template.
+fn chat(args: &RenderArgs, options: &Options) -> Outcome {
+    let (Some(file), Form::Text, false) = (&args.prompt, &args.form, args.explain) else {
+        let hint = "write cuebook render FILE --style chat --vars FILE";
+        return Err(inputs::bad_input("--style chat renders a file to text", hint).into());
+    };
+    let source = inputs::read_text(Path::new(file))?;
+    let values = inputs::read_values(&args.inputs)?;
+    let settings = options.book()?.library().config()?.template_settings(args.inputs.strict).chat();
+    let output =
+        Template::compile(source, Arc::new(NoOthers), &settings)?.render(&values, settings.string_bytes)?;
+    match options.json {
+        true => print_json(&json!({ "text": output.text }))?,
+        false => print_text(&output.text)?,
     }
     Ok(ExitCode::SUCCESS)
 }

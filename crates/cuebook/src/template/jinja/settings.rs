@@ -72,6 +72,17 @@ impl Settings {
         }
     }
 
+    /// The same limits for a chat template of a model, with the white space that the library `transformers` leaves.
+    pub fn chat(self) -> Settings {
+        Settings {
+            style: Style::Chat,
+            trim_blocks: true,
+            lstrip_blocks: true,
+            keep_trailing_newline: false,
+            ..self
+        }
+    }
+
     /// The environment that templates run in.
     pub(super) fn environment(&self) -> Environment {
         // The same inputs give the same bytes.
@@ -82,11 +93,12 @@ impl Settings {
         environment.style = match self.style {
             Style::Python => Printing::Python,
             Style::Portable => Printing::Portable,
+            Style::Chat => Printing::Chat,
         };
         environment.strict = self.strict;
         // Asking whether something is there stays allowed: `{% if x %}` is how templates handle what is optional.
         environment.testable = true;
-        environment.silent_callables = true;
+        environment.silent_callables = self.style != Style::Chat;
         environment.limits.fuel = self.fuel;
         environment.limits.string_bytes = self.string_bytes;
         environment.limits.items = self.items;

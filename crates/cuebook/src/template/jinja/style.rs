@@ -1,4 +1,4 @@
-//! The two ways in which a template's values read as text and compare.
+//! The ways in which a template's values read as text and compare.
 
 /// How values print, compare and go missing in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,4 +15,7 @@ pub enum Style {
     ///   equals null;
     /// - truth values are no numbers (`true == 1` is false), and values of unlike kinds have no order (`'a' < 1` is false).
     Portable,
+    /// As the library `transformers` renders chat templates of models: the filter `tojson` keeps the order of keys and escapes
+    /// nothing for HTML, and `strftime_now`, `raise_exception` and `{% generation %}` exist.
+    Chat,
 }

@@ -1,0 +1,99 @@
+//! `cuebook render FILE --style chat`: chat templates of models.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::json;
+use support::Project;
+
+fn cuebook(project: &Project, args: &[&str]) -> (i32, String, String) {
+    let output = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path()).args(args).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+const TEMPLATE: &str = "\
+{{- bos_token }}
+{% for message in messages %}
+    {% if message.role not in ['system', 'user', 'assistant'] %}
+        {{ raise_exception('Unknown role: ' + message.role) }}
+    {% endif %}
+    {%- if message.role == 'assistant' %}
+<|assistant|>
+{% generation %}{{ message.content }}</s>{% endgeneration %}
+
+    {% else %}
+<|{{ message.role }}|>
+{{ message.content | trim }}
+    {% endif %}
+{% endfor %}
+{% if tools %}
+{{ tools | tojson(indent=2) }}
+{% endif %}
+{% if add_generation_prompt %}
+<|assistant|>
+{% endif %}
+";
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("model.jinja", TEMPLATE);
+    let values = json!({
+        "messages": [
+            {"role": "system", "content": " Be <b>brief</b>. "},
+            {"role": "user", "content": "Grüße {{ 1 + 1 }}"},
+            {"role": "assistant", "content": "Hallo"},
+        ],
+        "tools": [{"name": "z", "a": "ü & <"}],
+        "bos_token": "<s>",
+        "add_generation_prompt": true,
+    });
+    project.write("chat.json", values.to_string());
+    project
+}
+
+/// The text that transformers gives for the same template and values.
+const EXPECTED: &str = "<s>\n<|system|>\nBe <b>brief</b>.\n<|user|>\nGrüße {{ 1 + 1 }}\n<|assistant|>\nHallo</s>\n\
+    [\n  {\n    \"name\": \"z\",\n    \"a\": \"ü & <\"\n  }\n]\n<|assistant|>\n";
+
+#[test]
+fn a_chat_template_renders_byte_for_byte() {
+    let project = project();
+    let (code, out, err) =
+        cuebook(&project, &["render", "model.jinja", "--style", "chat", "--vars", "chat.json"]);
+    assert_eq!((code, out.as_str()), (0, EXPECTED), "{err}");
+    let shorter = [
+        "render",
+        "model.jinja",
+        "--style",
+        "chat",
+        "--var",
+        "messages:=[]",
+        "--var",
+        "bos_token=<s>",
+        "--json",
+    ];
+    let (code, out, err) = cuebook(&project, &shorter);
+    assert_eq!(
+        (code, serde_json::from_str::<serde_json::Value>(&out).unwrap()),
+        (0, json!({"text": "<s>\n"})),
+        "{err}"
+    );
+}
+
+#[test]
+fn what_the_template_raises_is_the_error() {
+    let project = project();
+    let values = r#"messages:=[{"role": "tool", "content": ""}]"#;
+    let (code, out, err) = cuebook(&project, &["render", "model.jinja", "--style", "chat", "--var", values]);
+    assert!(code != 0 && out.is_empty(), "{code} {out}");
+    assert!(err.contains("Unknown role: tool") && err.contains("model.jinja:4"), "{err}");
+}
+
+#[test]
+fn other_forms_are_refused_with_what_to_write() {
+    let project = project();
+    let (code, _, err) = cuebook(&project, &["render", "model.jinja", "--style", "chat", "--as", "messages"]);
+    assert!(code != 0 && err.contains("--style chat renders a file to text"), "{err}");
+}
