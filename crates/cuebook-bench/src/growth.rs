@@ -133,37 +133,6 @@ mod tests {
         assert!(failed.is_empty(), "{}", failed.join("\n"));
     }
 
-    /// Inputs whose work was once quadratic: eight times the input took 64 times the time. On a busy machine, linear work takes up to
-    /// twenty times as long.
-    #[test]
-    fn work_that_was_quadratic_grows_with_its_input() {
-        const ONCE: [&str; 6] = [
-            "growing sets",
-            "unknown values",
-            "absent variables, explained",
-            "flat sections, explained",
-            "flat sections, converted",
-            "tools, compared",
-        ];
-        let program = place::program().unwrap();
-        let shapes: Vec<Shape> = shapes().into_iter().filter(|shape| ONCE.contains(&shape.name)).collect();
-        assert_eq!(shapes.len(), ONCE.len());
-        for shape in shapes {
-            let seconds = |size: usize| measure::seconds(&program, &shape, size).unwrap();
-            let growth = || {
-                let start = seconds(shape.least);
-                (seconds(shape.most / 2) - start) / (seconds(shape.most / 16) - start).max(0.05)
-            };
-            let grown = (0..3).map(|_| growth()).find(|grown| *grown < 24.0);
-            assert!(
-                grown.is_some(),
-                "{}: eight times the input takes {:.0} times as long",
-                shape.name,
-                growth()
-            );
-        }
-    }
-
     #[test]
     fn the_exponent_is_the_slope_of_the_logarithms() {
         let points = |power: f64| [100.0_f64, 200.0, 400.0].map(|size| (size, size.powf(power)));

@@ -192,7 +192,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     (
         "M6",
         "work grows faster than its input",
-        &["work_that_was_quadratic_grows_with_its_input", "the_shapes_cover_every_command"],
+        &["every_shape_works_at_its_smallest_size", "work_on_items_and_bytes_is_paid_for_in_proportion"],
     ),
     (
         "M7",

@@ -150,7 +150,7 @@ impl Lexer<'_> {
             self.at += 1;
         }
         // What else is white space is rare.
-        if self.byte(self.at).is_some_and(|byte| byte < b' ' || byte >= 0x7f) {
+        if self.byte(self.at).is_some_and(|byte| !(b' '..0x7f).contains(&byte)) {
             let rest = self.rest();
             self.at += rest.len() - rest.trim_start_matches(is_space).len();
         }

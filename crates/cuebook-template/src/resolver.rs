@@ -163,7 +163,7 @@ impl<'t> Resolver<'t, '_> {
         let mentioned = |name: &&'n str| {
             SPECIAL.iter().position(|special| special == name).is_some_and(|at| self.special & 1 << at != 0)
         };
-        if !names.iter().any(|name| mentioned(name)) {
+        if !names.iter().any(&mentioned) {
             return SmallVec::new();
         }
         undeclared(statements, &self.macros, names.iter().copied().filter(|name| mentioned(name)))
