@@ -95,7 +95,9 @@ pub struct Library {
 
 /// Reads the version that a candidate declares.
 #[derive(Clone)]
-pub(crate) struct VersionOf(pub(crate) Arc<dyn Fn(&Candidate, &Library) -> Result<String> + Send + Sync>);
+pub(crate) struct VersionOf(pub(crate) Arc<FindVersion>);
+
+type FindVersion = dyn Fn(&Candidate, &Library) -> Result<String> + Send + Sync;
 
 impl std::fmt::Debug for VersionOf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
