@@ -219,7 +219,7 @@ const NOT_TOLD: &[(&str, &str)] = &[
     ("cuebook-lab/attack/drive.rs", "MOST_MIXED"),
     ("cuebook-lab/attack/drive.rs", "MOST_BREACHES"),
     ("cuebook-lab/attack/structure.rs", "MOST"),
-    ("cuebook/book.rs", "MOST_PREPARED"),
+    ("cuebook/book/kept.rs", "MOST_PREPARED"),
     ("cuebook/chat/output.rs", "LONGEST_MESSAGE"),
     ("cuebook/chat/output.rs", "LONGEST_EXCERPT"),
     ("cuebook-lab/convert/sections.rs", "MOST_ROUNDS"),

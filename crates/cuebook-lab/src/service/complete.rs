@@ -111,7 +111,7 @@ impl Service {
             for name in prepared.known_names() {
                 found
                     .entry(name.clone())
-                    .or_insert_with(|| plain(&name, CompletionKind::Variable, "variable"));
+                    .or_insert_with_key(|name| plain(name, CompletionKind::Variable, "variable"));
             }
             for variable in &prepared.prompt().variables {
                 let mut one = plain(&variable.name, CompletionKind::Variable, &hover::declaration(variable));
