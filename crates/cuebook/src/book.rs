@@ -58,7 +58,7 @@ pub struct Book {
     /// Whether a name may be a path.
     paths: bool,
     freshness: Freshness,
-    /// How often somebody asked for a new look.
+    /// How often a new look was requested.
     refreshed: AtomicU64,
     prepared: Mutex<Cache>,
     /// Whether every hook has its prompt.

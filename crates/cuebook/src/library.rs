@@ -713,7 +713,7 @@ pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String
 /// A file in a folder of a place that is a prompt by itself, or something of that name which cannot be looked at.
 fn file_below(root: &Arc<Root>, entry: &str, file: &str, dialect: &'static Traits) -> Option<Candidate> {
     let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
-    // Of a folder that may not be looked into nobody knows which files it has.
+    // The files of an unreadable folder are unknown.
     let hidden = || root.trouble(&relative).is_some() && root.closed(entry).is_none();
     (root.has_file(&relative) || hidden()).then(|| Candidate {
         source: root.file_name(&relative),

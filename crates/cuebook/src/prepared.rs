@@ -95,7 +95,7 @@ pub struct Prepared {
     mode: Mode,
     /// Whether the host brought its template engine.
     has_host_engine: bool,
-    /// The variables that it has, once somebody has asked.
+    /// The variables that it has, made on first use.
     known: OnceLock<Known>,
 }
 
@@ -233,7 +233,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Few looks that prove that it is still what somebody means by this id, if there are such.
+    /// Few looks that prove that this id still means it, if there are such.
     pub(crate) fn proof(&self, wanted: &str) -> Option<Proof> {
         let is_plain = self.found.reason == Reason::Only
             && !self.prompt.dialect.is_item

@@ -58,7 +58,7 @@ pub struct Diagnostic {
     pub related: Vec<(Place, String)>,
     /// The file, where there is no place in a text (an unreadable file, a folder).
     pub file: Option<String>,
-    /// What to do about it, for somebody at a command line.
+    /// What to do about it, on a command line.
     pub hint: Option<String>,
     /// What to do about it, for a program, where that is something else.
     pub advice: Option<String>,

@@ -78,7 +78,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A compiled prompt, and when somebody last looked whether it is right.
+/// A compiled prompt, and when it was last compared with its files.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) prepared: Arc<Prepared>,

@@ -19,7 +19,7 @@ use crate::items::ItemType;
 pub(crate) struct Proof(Vec<(PathBuf, Option<Stamp>)>);
 
 impl Proof {
-    /// Looks at everything that a prompt depends on, before somebody makes sure that it is unchanged. `None` if few looks prove nothing.
+    /// Looks at everything that a prompt depends on, before it is compared with its files. `None` if few looks prove nothing.
     pub(crate) fn of(library: &Library, loader: &LibraryLoader, ids: &[&str]) -> Option<Proof> {
         let (mut paths, found) = loader.looked_at()?;
         let ids: Vec<&str> = ids.iter().copied().chain(found.iter().map(String::as_str)).collect();

@@ -31,7 +31,7 @@ pub struct Variables(Option<Arc<Values>>);
 #[derive(Debug, Clone, Default)]
 struct Values {
     by_name: IndexMap<String, Json, RandomState>,
-    /// Why a name has no value although somebody gave it one. A render refuses these.
+    /// Why a name has no value although the caller gave it one. A render refuses these.
     faults: IndexMap<String, String>,
 }
 
