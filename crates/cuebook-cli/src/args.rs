@@ -366,8 +366,8 @@ pub struct RenderArgs {
     /// Report origins on stderr
     #[arg(long)]
     pub explain: bool,
-    /// Render a file on its own, as the library `transformers` renders a model's chat template; the values have messages,
-    /// tools, add_generation_prompt and bos_token as far as the template asks for them
+    /// Render the file as a model's chat template, as the library `transformers` does; pass what the template uses, such as
+    /// messages, tools, add_generation_prompt and bos_token
     #[arg(long, value_name = "STYLE", value_enum)]
     pub style: Option<FileStyle>,
 }

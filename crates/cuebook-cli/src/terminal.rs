@@ -1,15 +1,15 @@
-//! Asking a person. Where there is nobody to ask, commands fail with the way to answer beforehand.
+//! Questions to the user. Without a terminal, commands fail and name the option that answers beforehand.
 
-use std::io::{IsTerminal, stderr, stdin, stdout};
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
-/// Whether stdout goes to a person.
+/// Whether stdout is a terminal.
 pub fn stdout_is_terminal() -> bool {
     stdout().is_terminal()
 }
 
-/// Whether there is somebody to ask.
+/// Whether the user can be asked.
 pub fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
@@ -17,16 +17,38 @@ pub fn is_interactive() -> bool {
 /// Asks for a yes. Without a terminal it is an error that names the option which says yes.
 pub fn confirm(question: &str, option: &str) -> Result<bool> {
     if !is_interactive() {
+        let message = format!("cannot ask without a terminal: {question}");
         let diagnostic =
-            Diagnostic::new(Code::ConfirmationNeeded, format!("{question} No terminal to ask on"))
-                .hint(format!("answer yes with {option}"));
+            Diagnostic::new(Code::ConfirmationNeeded, message).hint(format!("answer yes with {option}"));
         return Err(Error::new(ErrorKind::Pack, diagnostic));
     }
-    // Escape, Ctrl-C and a broken terminal are all no.
-    Ok(inquire::Confirm::new(question).with_default(false).prompt().unwrap_or(false))
+    // Anything but a yes is a no, also the end of the input and a broken terminal.
+    let answer = answer(&format!("{question} [y/N]")).unwrap_or_default();
+    Ok(matches!(answer.to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Lets a person pick one of several lines; `None` if they do not want to.
-pub fn pick(question: &str, lines: Vec<String>) -> Option<usize> {
-    inquire::Select::new(question, lines).raw_prompt().ok().map(|picked| picked.index)
+/// Lets the user pick one of several lines by its number; `None` for an empty answer.
+pub fn pick(question: &str, lines: &[String]) -> Option<usize> {
+    let mut list = question.to_owned();
+    for (number, line) in (1..).zip(lines) {
+        list.push_str(&format!("\n  {number}  {line}"));
+    }
+    let numbers = format!("1 to {}, or nothing to leave it open:", lines.len());
+    let mut prompt = format!("{list}\n{numbers}");
+    loop {
+        let answer = answer(&prompt).filter(|answer| !answer.is_empty())?;
+        match answer.parse::<usize>() {
+            Ok(number) if (1..=lines.len()).contains(&number) => return Some(number - 1),
+            _ => prompt.clone_from(&numbers),
+        }
+    }
+}
+
+/// The line that the user types after a question; `None` at the end of the input.
+fn answer(question: &str) -> Option<String> {
+    let mut stderr = stderr();
+    write!(stderr, "{question} ").and_then(|()| stderr.flush()).ok()?;
+    let mut line = String::new();
+    let read = stdin().read_line(&mut line).ok()?;
+    (read > 0).then(|| line.trim().to_owned())
 }

@@ -431,3 +431,16 @@ fn allow_asks_on_a_terminal_and_only_yes_grants() {
     let (code, seen) = person(&project, "powers to this project?=n", &["render", "p"]);
     assert!(code == Some(0) && !seen.contains("powers to this project?"), "{seen}");
 }
+
+#[test]
+fn resolve_asks_which_candidate_on_a_terminal() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("prompts/hello/template.md", "Hi!");
+    project.write("user_data/shared/prompts/hello/template.md", "Good day!");
+    // An empty answer records nothing, and a number that is not in the list is asked for again.
+    let (code, seen) = person(&project, "1 to 2=", &["resolve", "hello"]);
+    assert!(code != Some(0) && !seen.contains("recorded"), "{seen}");
+    let (code, seen) = person(&project, "1 to 2=7;1 to 2=2", &["resolve", "hello"]);
+    assert!(code == Some(0) && seen.contains("recorded: hello comes from prompts/hello"), "{seen}");
+}

@@ -27,7 +27,7 @@ pub struct ExecuteArgs {
     /// A parameter: NAME=TEXT for text, NAME:=JSON for anything else
     #[arg(long = "param", value_name = "NAME=TEXT|NAME:=JSON")]
     pub params: Vec<String>,
-    /// Parameters from a JSON file, or from stdin with -
+    /// Parameters from a JSON or YAML file, or from stdin with -
     #[arg(long = "params", value_name = "FILE|-")]
     pub params_file: Option<PathBuf>,
     /// Verify and check everything, but execute nothing

@@ -58,7 +58,7 @@ pub fn ask(book: &Book, prompt: &str) -> Result<bool> {
             })
             .unzip(),
     };
-    let Some(index) = terminal::pick(&format!("Which `{prompt}` do you want?"), lines) else {
+    let Some(index) = terminal::pick(&format!("Which `{prompt}` do you want?"), &lines) else {
         return Ok(false);
     };
     let resolution = book.set_resolution(prompt, &sources[index])?;

@@ -15,8 +15,6 @@ while time.time() < end:
     if not more:
         break
     seen += more
-    if b"\x1b[6n" in more:
-        os.write(terminal, b"\x1b[1;1R")
     if answers and answers[0][0].encode() in seen[since:]:
         since = len(seen)
         os.write(terminal, answers.pop(0)[1].encode() + b"\r")

@@ -451,7 +451,11 @@ impl Providers {
         );
         let hint = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
             true => format!("{set}, or {write}"),
-            false => format!("{set}, {write}, or set the key of one of them"),
+            false => {
+                let key = offers.iter().find_map(|(_, file, _)| file.key.as_deref());
+                let such = key.map(|key| format!(", such as {key}")).unwrap_or_default();
+                format!("set the key of one of them{such}; or {set}, or {write}")
+            }
         };
         let names: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))

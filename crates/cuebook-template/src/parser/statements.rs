@@ -241,7 +241,8 @@ impl<'t> Parser<'t> {
             self.step();
         }
         if self.blocks.iter().any(|block| block.name == name) {
-            return self.fail(range, format!("the block `{name}` is defined twice"));
+            let message = format!("the block `{name}` is defined twice");
+            return self.fail_with_help(range, message, "give one of them another name");
         }
         self.blocks.push(Block {
             name: name.into(),

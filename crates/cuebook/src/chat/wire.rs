@@ -181,12 +181,10 @@ fn escaped(model: &str) -> String {
 fn unknown_name(name: &str) -> Error {
     let formats = Api::ALL.map(Api::as_str);
     let providers = ["openai", "azure", "foundry", "google"];
-    let message = format!("unknown wire format `{name}`; known: {}", formats.join(", "));
+    let message = format!("unknown provider or wire format `{name}`");
     let near = nearest(name, formats.into_iter().chain(providers));
     let hint = did_you_mean(&near).unwrap_or_else(|| {
-        "you can also name a provider (`openai`, `azure`, `foundry`, `anthropic`, `google`); use \
-             `openai` for OpenAI-compatible servers"
-            .into()
+        "use `openai`, `anthropic` or `gemini`; for a server with OpenAI's interface, use `openai`".into()
     });
     let diagnostic = Diagnostic::new(Code::UnknownWire, message).hint(hint);
     Error::new(ErrorKind::Invoker, diagnostic).with("name", name).with("known", formats).with("nearest", near)

@@ -118,6 +118,8 @@ pub(super) struct Opened {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spot {
     Top,
+    Inputs,
+    Input,
     Model,
     Tools,
     Tool,
@@ -128,12 +130,23 @@ enum Spot {
 impl Spot {
     fn below(self, key: &str) -> Spot {
         match (self, key) {
+            (Spot::Top, "inputs") => Spot::Inputs,
+            (Spot::Inputs, _) => Spot::Input,
             (Spot::Top, "model") => Spot::Model,
             (Spot::Top, "tools") => Spot::Tools,
             (Spot::Tools, _) => Spot::Tool,
             (Spot::Model | Spot::Tool, "connection") => Spot::Connection,
             (Spot::Connection, _) => Spot::Connection,
             _ => Spot::Elsewhere,
+        }
+    }
+
+    /// Whether a render may need the value of this key.
+    fn is_rendered(self, key: &str) -> bool {
+        match self {
+            Spot::Top => matches!(key, "inputs" | "template"),
+            Spot::Input => key != "example",
+            _ => true,
         }
     }
 }
@@ -248,11 +261,10 @@ impl<'o> Resolver<'o> {
             Data::Map(entries) => {
                 let resolve = |(key, entry): (Key, Node)| {
                     let below = spot.below(&key.name);
-                    if spot == Spot::Top {
-                        self.excused_here =
-                            self.excuses && !matches!(key.name.as_str(), "inputs" | "template");
-                    }
+                    let before = self.excused_here;
+                    self.excused_here |= self.excuses && !spot.is_rendered(&key.name);
                     let entry = self.node(entry, below, depth + 1);
+                    self.excused_here = before;
                     (key, entry)
                 };
                 Data::Map(entries.into_iter().map(resolve).collect())

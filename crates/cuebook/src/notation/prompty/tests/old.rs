@@ -195,6 +195,10 @@ fn what_an_old_file_refers_to_in_vain_is_a_warning_unless_a_render_needs_it() {
         ]
     );
     assert!(definition.notes.iter().all(|note| note.severity == crate::error::Severity::Warning));
+    let samples = "sample: {name: '${env:GONE}', photo: '${file:gone.png}'}\ninputs: {name: {type: string}}";
+    let definition = read(&file.replace("sample: ${file:s.json}", samples)).unwrap();
+    let told: Vec<&str> = definition.notes.iter().skip(1).map(|note| note.message.as_str()).collect();
+    assert!(told.contains(&"the file `gone.png` does not exist"), "{told:?}");
     let needed = file.replace("sample: ${file:s.json}", "inputs: ${file:i.json}");
     assert!(read(&needed).is_err());
     let source = Source::new("p.prompty", file);
