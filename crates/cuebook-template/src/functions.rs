@@ -50,7 +50,7 @@ pub(crate) static FUNCTIONS: [Definition; 5] = [
         "range",
         ANYTHING,
         Keeps,
-        "Numbers from `start` up to `stop`, without it: `range(stop)`, `range(start, stop, step)`.",
+        "Numbers from `start` to the one before `stop`: `range(stop)`, `range(start, stop, step)`.",
         ("{{ range(1, 6, 2)|list }}", "[1, 3, 5]"),
         range,
     ),

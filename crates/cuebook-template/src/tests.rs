@@ -221,7 +221,7 @@ pub(crate) static TESTS: [Definition; 39] = [
         "sameas",
         &[need("other", Any)],
         Mixes,
-        "The value and the other are one and the same.",
+        "Both are the same object.",
         ("{{ none is sameas none }}", "True"),
         same_as,
     ),

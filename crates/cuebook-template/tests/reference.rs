@@ -102,9 +102,9 @@ fn code(text: &str) -> String {
 fn page() -> String {
     let mut page = String::from(
         "# Filters, tests, functions and methods\n\n\
-         What Jinja2 templates can use. The page is made from the tables of the engine, and a test runs every example.\n\n\
-         **Origins** says what becomes of the variables that a text came from: *keeps* leaves each part its own, *maps* changes each part \
-         where it is, *mixes* makes one value that comes from all of them. `⏎` is a new line.\n",
+         Everything that Jinja2 templates can use. The page is made from the tables of the engine, and a test runs every example.\n\n\
+         The column *origins* says what `explain` shows for the result. *keeps*: each part keeps its origin. *maps*: each part is changed in \
+         its place and keeps its origin. *mixes*: the result is one value that comes from all the inputs. `⏎` is a new line.\n",
     );
     let all = reference();
     let table = |page: &mut String, title: &str, rows: Vec<&Entry>| {

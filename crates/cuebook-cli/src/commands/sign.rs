@@ -153,9 +153,12 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
         _ => vec![error.to_owned()],
     };
     let hint = answer["hint"].as_str().unwrap_or("fix it, then sign the file");
-    let diagnostics = messages.into_iter().map(|message| {
-        let diagnostic = Diagnostic::new(code, message).hint(hint);
+    let in_file = |message| {
+        let diagnostic = Diagnostic::new(code, message);
         if name.is_empty() { diagnostic } else { diagnostic.file(name) }
-    });
-    Error::all(ErrorKind::PromptRead, diagnostics.collect())
+    };
+    let mut diagnostics: Vec<Diagnostic> = messages.into_iter().map(in_file).collect();
+    // The hint is about all of them, so only the last one shows it.
+    diagnostics.extend(diagnostics.pop().map(|last| last.hint(hint)));
+    Error::all(ErrorKind::PromptRead, diagnostics)
 }

@@ -62,7 +62,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "endswith(suffix, start=none, end=none)",
         Mixes,
-        "Whether the text ends so.",
+        "Whether the text ends with `suffix`.",
         ("{{ 'a.md'.endswith(('.md', '.txt')) }}", "True"),
     ),
     row(
@@ -204,7 +204,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "partition(sep)",
         Keeps,
-        "What is before the first separator, it, and what is behind it.",
+        "The text before the first separator, the separator, and the text after it.",
         ("{{ 'a=b=c'.partition('=') }}", "('a', '=', 'b=c')"),
     ),
     row(
@@ -253,7 +253,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "rpartition(sep)",
         Keeps,
-        "What is before the last separator, it, and what is behind it.",
+        "The text before the last separator, the separator, and the text after it.",
         ("{{ 'a=b=c'.rpartition('=') }}", "('a=b', '=', 'c')"),
     ),
     row(
@@ -288,7 +288,7 @@ pub(crate) static METHODS: [Method; 64] = [
         "string",
         "startswith(prefix, start=none, end=none)",
         Mixes,
-        "Whether the text begins so.",
+        "Whether the text starts with `prefix`.",
         ("{{ 'abc'.startswith('ab') }}", "True"),
     ),
     row(

@@ -246,7 +246,12 @@ impl Issues<'_> {
         let missing = self.found.iter().filter_map(|issue| issue.strip_prefix("Missing required field: "));
         let written: Vec<String> = missing.filter_map(|field| self.spelling(field)).collect();
         let file = &self.located.name;
-        (!written.is_empty()).then(|| format!("write {} into {file}", written.join(", ")))
+        let is_element = |one: &String| !one.starts_with("`<directive ");
+        let inside = match self.located.kind {
+            ItemType::Directive if written.iter().all(is_element) => "`<metadata>` of ",
+            _ => "",
+        };
+        (!written.is_empty()).then(|| format!("write {} into {inside}{file}", written.join(", ")))
     }
 
     fn spelling(&self, field: &str) -> Option<String> {
@@ -262,7 +267,7 @@ impl Issues<'_> {
             (ItemType::Directive, _) if ATTRIBUTES.contains(&field) => {
                 format!("`<directive {field}=\"{value}\">`")
             }
-            (ItemType::Directive, _) => format!("`<{field}>{value}</{field}>` in `<metadata>`"),
+            (ItemType::Directive, _) => format!("`<{field}>{value}</{field}>`"),
             (ItemType::Tool, "py" | "js" | "ts" | "mjs" | "cjs" | "sh") => {
                 let field = if field == "description" { "tool_description" } else { field };
                 let start = match self.located.extension {

@@ -144,8 +144,8 @@ impl Value {
         }
     }
 
-    /// The value for programs. A whole number that is too long for 64 bits becomes the nearest float, a number that JSON
-    /// does not know becomes `null`.
+    /// The value for programs. A whole number that is too long for 64 bits becomes the text of its digits, a number that
+    /// JSON does not know becomes `null`.
     pub fn to_json(&self) -> Json {
         match self {
             Value::Null => Json::Null,
@@ -153,9 +153,7 @@ impl Value {
             Value::Int(Int::Small(number)) => Json::from(*number),
             Value::Int(Int::Big(digits)) => match digits.parse::<u64>() {
                 Ok(number) => Json::from(number),
-                Err(_) => {
-                    Number::from_f64(digits.parse().unwrap_or(f64::INFINITY)).map_or(Json::Null, Json::Number)
-                }
+                Err(_) => Json::String(digits.clone()),
             },
             Value::Float(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
             Value::Text(text) => Json::String(text.clone()),
