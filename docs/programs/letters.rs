@@ -13,7 +13,10 @@ fn main() -> cuebook::Result<()> {
     let rendered = book.render("answer", &variables, &Context::default())?;
     for span in rendered.spans() {
         let text = &rendered.text()[span.range.clone()];
-        if let Origin::Value { shown, .. } = &span.origin {
+        // A value can also come from the template alone, like the separator of `join`.
+        if let Origin::Value { shown, .. } = &span.origin
+            && !shown.is_empty()
+        {
             let paths: Vec<&str> = shown.iter().map(|shown| shown.path.as_str()).collect();
             println!("{text:?} is a value of {}", paths.join(" and "));
         }

@@ -159,6 +159,8 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
     };
     let mut diagnostics: Vec<Diagnostic> = messages.into_iter().map(in_file).collect();
     // The hint is about all of them, so only the last one shows it.
-    diagnostics.extend(diagnostics.pop().map(|last| last.hint(hint)));
+    if let Some(last) = diagnostics.pop() {
+        diagnostics.push(last.hint(hint));
+    }
     Error::all(ErrorKind::PromptRead, diagnostics)
 }
