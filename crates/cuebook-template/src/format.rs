@@ -13,12 +13,14 @@ use crate::text::{Builder, Text};
 use crate::value::{Printer, Val, Value, type_error as invalid, type_name};
 
 fn to_str<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<String> {
+    render.spend_read(value)?;
     Ok(render.text_of(value)?.as_str().to_owned())
 }
 
 fn to_repr(render: &Render<'_>, value: &Val<'_>) -> Result<String> {
     let mut printer = Printer::new(render.env.limits.string_bytes);
     printer.repr(&value.value)?;
+    render.spend_text(printer.out.len())?;
     Ok(printer.out)
 }
 
@@ -77,6 +79,7 @@ impl<'r> Names<'_, 'r> {
     fn get(&self, render: &Render<'r>, name: &str) -> Result<Val<'r>> {
         let found = match self {
             Names::Arguments(args) => {
+                render.spend(args.named.len() / 16)?;
                 args.named.iter().find(|(known, _)| known.as_ref() == name).map(|(_, value)| value.clone())
             }
             Names::Mapping(mapping) => {

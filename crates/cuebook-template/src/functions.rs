@@ -128,7 +128,7 @@ fn dict_from<'r>(render: &Render<'r>, args: Args<'r>) -> Result<Val<'r>> {
         [from] => match render.pairs(from)? {
             Some(pairs) => {
                 for (key, value) in pairs {
-                    dict.insert(key, value)?;
+                    dict.insert(render.key_of(&key.value)?, key, value);
                 }
             }
             None => {
@@ -136,7 +136,7 @@ fn dict_from<'r>(render: &Render<'r>, args: Args<'r>) -> Result<Val<'r>> {
                     let pair = render.item_list(&item)?;
                     let [key, value] = <[Val<'r>; 2]>::try_from(pair)
                         .map_err(|_| type_error("`dict` takes a dict, pairs, or named values"))?;
-                    dict.insert(key, value)?;
+                    dict.insert(render.key_of(&key.value)?, key, value);
                 }
             }
         },
@@ -144,7 +144,7 @@ fn dict_from<'r>(render: &Render<'r>, args: Args<'r>) -> Result<Val<'r>> {
     }
     for (name, value) in args.named {
         let key = Key::Text(name.as_ref().to_owned());
-        dict.insert_text(key, Val::text(name.as_ref().to_owned(), Origin::AUTHOR), value);
+        dict.insert(key, Val::text(name.as_ref().to_owned(), Origin::AUTHOR), value);
     }
     Ok(Value::Dict(dict.into()).into())
 }

@@ -97,23 +97,23 @@ impl<'r> Writer<'_, 'r> {
             if index > 0 {
                 self.out.push_str(&self.separators.0);
             }
-            self.line(depth + 1);
+            self.line(depth + 1)?;
             write(self, part)?;
         }
         if !parts.is_empty() {
-            self.line(depth);
+            self.line(depth)?;
         }
         self.out.push(close);
         Ok(())
     }
 
-    fn line(&mut self, depth: usize) {
+    fn line(&mut self, depth: usize) -> Result<()> {
         if let Some(indent) = &self.indent {
+            self.render.spend_growth(&mut self.paid, self.out.len() + indent.len() * depth)?;
             self.out.push('\n');
-            for _ in 0..depth {
-                self.out.push_str(indent);
-            }
+            self.out.extend(std::iter::repeat_n(indent.as_str(), depth));
         }
+        Ok(())
     }
 
     fn string(&mut self, text: &str) {

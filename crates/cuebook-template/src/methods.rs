@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::operators::equal;
 use crate::origin::Origin;
 use crate::render::{Args, Render};
-use crate::value::{Key, Special, Val, Value, View, type_error, type_name};
+use crate::value::{Special, Val, Value, View, type_error, type_name};
 
 const LIST: [&str; 3] = ["copy", "count", "index"];
 const LIST_CHANGES: [&str; 8] = ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
@@ -70,12 +70,14 @@ pub(crate) fn call<'r>(
     args: Args<'r>,
 ) -> Result<Val<'r>> {
     render.spend(1)?;
+    render.spend_read(value)?;
+    args.spend_read(render)?;
     if (LIST_CHANGES.contains(&name) && matches!(value.value, Value::List(_) | Value::Array(_)))
         || (DICT_CHANGES.contains(&name) && value.value.is_mapping())
     {
         return Err(immutable(&value.value, name));
     }
-    match &value.value {
+    let made = match &value.value {
         Value::Text(text) => strings::call(render, value, text, name, args),
         Value::Dict(_) | Value::Map(_) => dict(render, value, name, args),
         Value::Special(special) if !matches!(special.as_ref(), Special::Group(_)) => {
@@ -83,7 +85,8 @@ pub(crate) fn call<'r>(
         }
         Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => number(value, name, &args),
         _ => sequence(render, value, name, args),
-    }
+    };
+    render.spend_made(made?)
 }
 
 fn immutable(value: &Value<'_>, name: &str) -> Error {
@@ -120,10 +123,10 @@ fn dict<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: Args
             most(name, &args, 2)?;
             let mut given = args.positional.into_iter();
             let key = given.next().ok_or_else(|| type_error("`get` needs a key"))?;
-            Key::of(&key.value)?;
+            let hash = render.key_of(&key.value)?;
             let default = given.next().unwrap_or_else(|| Value::None.into());
             let found = match &value.value {
-                Value::Dict(dict) => dict.get(&Key::of(&key.value)?).cloned(),
+                Value::Dict(dict) => dict.get(&hash).cloned(),
                 Value::Map(map) => {
                     key.value.as_str().and_then(|key| map.get_key_value(key)).map(|(key, json)| {
                         Val::new(Value::from_json(json), render.origins.key(value.origin, key))

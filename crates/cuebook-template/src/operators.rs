@@ -7,10 +7,10 @@ use crate::ast::{Binary, Comparison};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::format;
 use crate::render::Render;
-use crate::text::Builder;
-use crate::value::{Key, Special, Val, Value, type_error, type_name};
+use crate::text::{Builder, Text};
+use crate::value::{Special, Val, Value, type_error, type_name};
 
-fn too_large() -> Error {
+pub(crate) fn too_large() -> Error {
     Error::limit(Exceeded::Size, "a number is too large: integers have at most 127 bits")
 }
 
@@ -110,12 +110,17 @@ impl<'r> Render<'r> {
         match &value.value {
             Value::Text(text) => {
                 self.spend_text(text.as_str().len().saturating_mul(times))?;
+                let Some(pieces) = text.pieces().filter(|_| !text.as_str().is_empty()) else {
+                    let repeated =
+                        if text.as_str().is_empty() { String::new() } else { text.as_str().repeat(times) };
+                    return Ok(Val::text(Text::from(repeated).safe(text.is_safe()), origin));
+                };
+                self.spend(pieces.len().saturating_mul(times) / 8)?;
                 let mut builder = Builder::new();
                 for _ in 0..times {
                     builder.push_text(text, origin);
                 }
-                let safe = text.is_safe();
-                Ok(Val::text(builder.finish().safe(safe), origin))
+                Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
             }
             Value::List(_) | Value::Array(_) | Value::Tuple(_) => {
                 let items = self.item_list(value)?;
@@ -145,9 +150,9 @@ impl<'r> Render<'r> {
                 Value::Undefined(missing) => Err(missing.error()),
                 other => Err(type_error(format!("a string cannot contain {}", type_name(other)))),
             },
-            Value::Dict(dict) => Ok(dict.get(&Key::of(&item.value)?).is_some()),
+            Value::Dict(dict) => Ok(dict.get(&self.key_of(&item.value)?).is_some()),
             Value::Map(map) => {
-                Key::of(&item.value)?;
+                self.key_of(&item.value)?;
                 Ok(item.value.as_str().is_some_and(|key| map.contains_key(key)))
             }
             _ => {
@@ -188,9 +193,14 @@ fn mismatch(operator: Binary, left: &Val<'_>, right: &Val<'_>) -> Error {
 }
 
 fn integers<'r>(operator: Binary, a: i128, b: i128) -> Result<Value<'r>> {
+    // Only the smallest number divided by -1 has no quotient, and then nothing is left over.
     let floor = || {
-        let (quotient, rest) = (a / b, a % b);
-        if rest != 0 && (rest < 0) != (b < 0) { (quotient - 1, rest + b) } else { (quotient, rest) }
+        let (quotient, rest) = (a.checked_div(b), a.checked_rem(b).unwrap_or(0));
+        if rest != 0 && (rest < 0) != (b < 0) {
+            (quotient.map(|quotient| quotient - 1), rest + b)
+        } else {
+            (quotient, rest)
+        }
     };
     Ok(match operator {
         Binary::Add => Value::integer(a.checked_add(b).ok_or_else(too_large)?),
@@ -198,7 +208,7 @@ fn integers<'r>(operator: Binary, a: i128, b: i128) -> Result<Value<'r>> {
         Binary::Multiply => Value::integer(a.checked_mul(b).ok_or_else(too_large)?),
         Binary::Divide | Binary::FloorDivide | Binary::Remainder if b == 0 => return Err(by_zero()),
         Binary::Divide => Value::Float(a as f64 / b as f64),
-        Binary::FloorDivide => Value::integer(floor().0),
+        Binary::FloorDivide => Value::integer(floor().0.ok_or_else(too_large)?),
         Binary::Remainder => Value::integer(floor().1),
         Binary::Power if b >= 0 => {
             let exponent = u32::try_from(b).unwrap_or(u32::MAX);
@@ -314,7 +324,7 @@ fn equal_at<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>, depth: usi
             }
             for (key, value) in render.pairs(left)?.unwrap_or_default() {
                 let other = match &right.value {
-                    Value::Dict(dict) => dict.get(&Key::of(&key.value)?).cloned(),
+                    Value::Dict(dict) => dict.get(&render.key_of(&key.value)?).cloned(),
                     Value::Map(map) => key
                         .value
                         .as_str()

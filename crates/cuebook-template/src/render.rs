@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod growing;
 mod items;
 mod json;
 mod tables;
@@ -17,6 +18,7 @@ use typed_arena::Arena;
 
 pub(crate) use self::access::Printable;
 pub(crate) use self::calls::{Args, Call};
+pub(crate) use self::growing::Growing;
 pub(crate) use self::json::{check_depth, to_json};
 pub(crate) use self::tables::{ANYTHING, Definition, Library, may, need, row};
 pub use self::tables::{Kind, Parameter, Spans};
@@ -28,7 +30,7 @@ use crate::origin::{Origin, Table};
 use crate::stack::Stack;
 use crate::template::Template;
 use crate::text::Text;
-use crate::value::{Missing, Printer, Scope, Special, Val, Value, origin_inside};
+use crate::value::{Key, Missing, Printer, Scope, Special, Val, Value, origin_inside};
 
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
@@ -195,6 +197,38 @@ impl<'r> Render<'r> {
         let units = (bytes / 64).saturating_sub(*paid / 64);
         *paid = bytes;
         self.spend(units)
+    }
+
+    /// Pays for a value that a filter, test, function or method reads: for the bytes and pieces of a text.
+    #[inline]
+    pub fn spend_read(&self, val: &Val<'r>) -> Result<()> {
+        match &val.value {
+            Value::Text(text) => {
+                self.spend(text.as_str().len() / 64 + text.pieces().map_or(0, <[_]>::len) / 16)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Pays for a value that a filter, function or method made, and refuses a text that is too long.
+    #[inline]
+    pub fn spend_made(&self, val: Val<'r>) -> Result<Val<'r>> {
+        match &val.value {
+            Value::Text(Text::Shared(_, text)) => self.spend_text(text.len())?,
+            Value::Text(Text::Marked(_, sink)) => {
+                self.spend_text(sink.text.len())?;
+                self.spend(sink.pieces.len() / 16)?;
+            }
+            _ => {}
+        }
+        Ok(val)
+    }
+
+    /// The key that a value is in a dict.
+    pub fn key_of(&self, value: &Value<'r>) -> Result<Key> {
+        let (key, bytes) = Key::of(value, self.env.limits.string_bytes)?;
+        self.spend(bytes / 64)?;
+        Ok(key)
     }
 
     /// Refuses to go on where the stack gets short, however it got there.

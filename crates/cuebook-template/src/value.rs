@@ -67,7 +67,8 @@ pub(crate) struct Range {
 
 impl Range {
     pub fn at(&self, index: usize) -> i64 {
-        self.start + self.step * index as i64
+        let at = i128::from(self.start) + i128::from(self.step) * index as i128;
+        at.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 }
 
@@ -159,7 +160,7 @@ impl<'r> Value<'r> {
                 let mut dict = Dict::default();
                 for (key, value) in map {
                     let text = key.clone();
-                    dict.insert_text(
+                    dict.insert(
                         Key::Text(key),
                         Val::text(text, Origin::AUTHOR),
                         Value::from_owned_json(value).into(),

@@ -206,3 +206,114 @@ fn every_limit_is_an_error_of_its_own() {
     let text = "{% set a = 'a' * 1000000 %}{{ a.replace('a', a)|length }}{{ a|replace('a', a)|length }}";
     assert_eq!(render(text).expect_err("too long").kind(), ErrorKind::Limit);
 }
+
+/// The error of a template under small limits: 50,000 steps, and strings of 100,000 bytes.
+fn refused_when_small(text: &str) -> Error {
+    let mut env = Environment::new();
+    env.limits.fuel = 50_000;
+    env.limits.string_bytes = 100_000;
+    let error = render_with(&env, text, &json!({})).map(|output| output.text().len());
+    error.expect_err(text)
+}
+
+#[test]
+fn every_call_pays_for_the_text_that_it_reads() {
+    for call in [
+        "t|length",
+        "t is sameas(u)",
+        "t is lower",
+        "d[t]",
+        "d.get(t)",
+        "{t: 1}",
+        "t in d",
+        "dict([(t, 1)])",
+        "t|truncate(90000, true)",
+        "t[1:2]",
+        "t|default('')",
+        "t.startswith((u, u, u))",
+        "[t]|sort",
+        "[t]|unique|list",
+        "[t]|max",
+        "[{'a': t}]|groupby('a')",
+        "{'a': t}|dictsort(false, 'value')",
+        "[{'a': 1}]|map(attribute=t)|list",
+        "'{0!s:.1}'.format(t)",
+        "'{0!r:.1}'.format([t])",
+        "'%.1s' % t",
+        "t|int",
+        "t|float",
+        "t|urlize",
+        "t|striptags",
+        "{'a': t}|xmlattr",
+        "t|custom",
+    ] {
+        let text = format!(
+            "{{% set t = 'é' * 49000 %}}{{% set u = t ~ '' %}}{{% set d = {{'a': 1}} %}}\
+             {{% for i in range(200) %}}{{% set x = {call} %}}{{% endfor %}}"
+        );
+        let mut env = Environment::new().filter("custom", |_, _| Ok(json!(1)));
+        env.limits.fuel = 50_000;
+        env.limits.string_bytes = 100_000;
+        let error = render_with(&env, &text, &json!({})).map(|output| output.text().len());
+        assert!(error.expect_err(call).message().contains("steps"), "{call}");
+    }
+}
+
+#[test]
+fn a_text_is_refused_before_it_grows_too_long() {
+    for text in [
+        "{{ ('ab ' * 30000)|wordwrap(1, true, 'x' * 99000) }}",
+        "{{ {'a' * 90000: [range(100)|list, range(200)|list]}|pprint }}",
+        "{{ ('ab.com ' * 10000)|urlize(target='x' * 90000) }}",
+        "{{ {'a': '\"' * 90000, 'b': '\"' * 90000}|xmlattr }}",
+        "{{ {'a': '\"' * 90000, 'b': '\"' * 90000}|urlencode }}",
+        "{{ [[[[[[[[1]]]]]]]]|tojson(90000) }}",
+        "{{ ('\"' * 90000)|e }}",
+        "{{ 'a'.center(90000, 'é') }}",
+        "{{ {('a' * 90000, 'a' * 90000): 1} }}",
+    ] {
+        assert_eq!(refused_when_small(text).kind(), ErrorKind::Limit, "{text}");
+    }
+    let lines = "{% set n = namespace(a=[]) %}{% for i in range(99) %}{% set n.a = [n.a, ('\n' * 90000).splitlines()] %}{% endfor %}";
+    assert!(refused_when_small(lines).message().contains("steps"));
+    let pieces = "{% set t %}{% for i in range(3000) %}{{ i % 10 }}{% endfor %}{% endset %}{% for i in range(40) %}{% set x = t * 30 %}{% endfor %}";
+    assert!(refused_when_small(pieces).message().contains("steps"));
+    let names = "{% macro m() %}{{ kwargs|length }}{% endmacro %}{% set n = namespace(d=[]) %}{% for i in range(3000) %}{% set n.d = [('a' ~ i, 1)] %}{% endfor %}{{ m(**dict(a)) }}";
+    let mut env = Environment::new();
+    env.limits.fuel = 300_000;
+    let pairs: Vec<Json> = (0..10_000).map(|at| json!([format!("a{at}"), 1])).collect();
+    let error = render_with(&env, names, &json!({"a": pairs})).map(|output| output.text().len());
+    assert!(error.expect_err("each name is compared with all others").message().contains("steps"));
+}
+
+#[test]
+fn long_texts_are_cut_in_one_pass() {
+    assert_eq!(render("{{ '' * 10**18 }}{{ [] * 10**18 }}").expect("nothing, many times"), "[]");
+    let text = "{{ (' ' * 1000000 ~ 'a ' * 400000).rsplit()|length }}{{ '  a  b '.rsplit(none, 1) }}{{ ' a  b '.split(none, 1) }}";
+    assert_eq!(render(text).expect("words"), "400000['  a', 'b']['a', 'b ']");
+    let text = "{{ ('a@' * 1000000)|urlize|length }}{{ 'a@b@c.de'|urlize }}";
+    assert_eq!(render(text).expect("mail"), "2000000<a href=\"mailto:a@b@c.de\">a@b@c.de</a>");
+}
+
+#[test]
+fn numbers_at_their_ends_are_errors_or_right() {
+    let smallest = "(-2)**127";
+    for text in [format!("{{{{ -({smallest}) }}}}"), format!("{{{{ ({smallest}) // -1 }}}}")] {
+        assert_eq!(render(&text).expect_err(&text).kind(), ErrorKind::Limit, "{text}");
+    }
+    for (text, expected) in [
+        (format!("{{{{ ({smallest}) % -1 }}}}"), "0"),
+        (format!("{{{{ 'abc'[::{smallest}] }}}}"), "c"),
+        ("{{ [1, 2, 3][::2**126 + (2**126 - 1)] }}".to_owned(), "[1]"),
+        ("{{ (9 * 10**37)|round(-38) }}".to_owned(), "100000000000000000000000000000000000000"),
+        (
+            "{{ range(-9223372036854775808, 9223372036854775807, 9223372036854775807)|list }}".to_owned(),
+            "[-9223372036854775808, -1, 9223372036854775806]",
+        ),
+        ("{{ range(1, 10)[9223372036854775807:]|list }}".to_owned(), "[]"),
+    ] {
+        assert_eq!(render(&text).expect(&text), expected, "{text}");
+    }
+    let text = "{{ 'abc'|truncate(-9223372036854775808) }}";
+    assert_eq!(render(text).expect_err(text).kind(), ErrorKind::Type);
+}

@@ -14,6 +14,7 @@ impl<'r> Render<'r> {
         let mut args = Args::of(self.eval_all(cx, &given.positional)?);
         for (name, value) in &given.named {
             let value = self.eval(cx, value)?;
+            self.spend(args.named.len() / 16)?;
             if args.named.iter().any(|(known, _)| known.as_ref() == name) {
                 return Err(type_error(format!("the argument `{name}` is given twice")));
             }
@@ -32,6 +33,7 @@ impl<'r> Render<'r> {
                 let Some(name) = key.value.as_str() else {
                     return Err(type_error("the keys behind `**` must be strings"));
                 };
+                self.spend(args.named.len() / 16)?;
                 if args.named.iter().any(|(known, _)| known.as_ref() == name) {
                     return Err(type_error(format!("the argument `{name}` is given twice")));
                 }

@@ -2,6 +2,7 @@
 
 use crate::ast::{Comparison, Expr, ExprKind, Name, Named, Unary, each_child};
 use crate::error::{Error, ErrorKind, Result};
+use crate::operators::too_large;
 use crate::origin::Origin;
 use crate::render::Render;
 use crate::sink::Mark;
@@ -76,7 +77,8 @@ impl<'r> Render<'r> {
                 let mut dict = Dict::default();
                 for (key, value) in pairs {
                     let key = self.eval(cx, key)?;
-                    dict.insert(key, self.eval(cx, value)?)?;
+                    let value = self.eval(cx, value)?;
+                    dict.insert(self.key_of(&key.value)?, key, value);
                 }
                 Value::Dict(dict.into()).into()
             }
@@ -279,7 +281,10 @@ impl<'r> Render<'r> {
         let number = match &value.value {
             Value::Float(number) => Value::Float(if sign == Unary::Minus { -number } else { *number }),
             other => match other.as_integer() {
-                Some(number) => Value::integer(if sign == Unary::Minus { -number } else { number }),
+                Some(number) => match sign {
+                    Unary::Minus => Value::integer(number.checked_neg().ok_or_else(too_large)?),
+                    Unary::Plus => Value::integer(number),
+                },
                 None => return Err(other.number_error("a sign")),
             },
         };

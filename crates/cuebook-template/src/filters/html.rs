@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::{escape_html, is_space, offset_of};
-use crate::render::Call;
+use crate::render::{Call, Growing};
 use crate::text::Text;
 use crate::value::{Val, Value, type_error, type_name};
 
@@ -86,7 +86,8 @@ pub(super) fn xmlattr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let pairs = call.render.pairs(&call.value)?;
     let pairs = pairs
         .ok_or_else(|| type_error(format!("`xmlattr` needs a dict, not {}", type_name(&call.value.value))))?;
-    let mut parts = Vec::new();
+    let mut out = Growing::new(call.render);
+    let (mut between, space) = (if call.flag(0, true)? { " " } else { "" }, " ");
     for (key, value) in pairs {
         if matches!(value.value, Value::None | Value::Undefined(_)) {
             continue;
@@ -105,13 +106,12 @@ pub(super) fn xmlattr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         }
         let text = call.render.text_of(&value)?;
         let shown = if text.is_safe() { text.as_str().to_owned() } else { escape_html(text.as_str()) };
-        parts.push(format!("{}=\"{shown}\"", escape_html(key)));
+        for part in [between, &escape_html(key), "=\"", &shown, "\""] {
+            out.push(part)?;
+        }
+        between = space;
     }
-    let mut text = parts.join(" ");
-    if call.flag(0, true)? && !text.is_empty() {
-        text.insert(0, ' ');
-    }
-    Ok(Val::text(Text::from(text).safe(call.cx.autoescape), call.origin()))
+    Ok(Val::text(Text::from(out.finish()).safe(call.cx.autoescape), call.origin()))
 }
 
 /// Percent encoding of everything that an address does not keep.
@@ -149,12 +149,17 @@ pub(super) fn urlencode<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             }
         },
     };
-    let mut parts = Vec::with_capacity(pairs.len());
-    for (key, value) in pairs {
+    let mut out = Growing::new(call.render);
+    for (index, (key, value)) in pairs.into_iter().enumerate() {
         let (key, value) = (call.render.text_of(&key)?, call.render.text_of(&value)?);
-        parts.push(format!("{}={}", quote_url(key.as_str(), true), quote_url(value.as_str(), true)));
+        if index > 0 {
+            out.push("&")?;
+        }
+        out.push(&quote_url(key.as_str(), true))?;
+        out.push("=")?;
+        out.push(&quote_url(value.as_str(), true))?;
     }
-    Ok(Val::text(parts.join("&"), call.origin()))
+    Ok(Val::text(out.finish(), call.origin()))
 }
 
 pub(super) fn urlize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -184,9 +189,9 @@ pub(super) fn urlize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             schemes.push(call.render.text_of(&scheme)?.as_str().to_owned());
         }
     }
-    let made = Links { shown, attributes, schemes: &schemes }.make(&escaped);
-    call.render.spend_text(made.len())?;
-    Ok(Val::text(Text::from(made).safe(call.cx.autoescape), call.origin()))
+    let mut made = Growing::new(call.render);
+    Links { shown, attributes, schemes: &schemes }.make(&escaped, &mut made)?;
+    Ok(Val::text(Text::from(made.finish()).safe(call.cx.autoescape), call.origin()))
 }
 
 /// Text without comments and tags, its white space made single; entities stay as they are.
@@ -217,24 +222,24 @@ struct Links<'l> {
 
 impl Links<'_> {
     /// Makes links in a text that is escaped already.
-    fn make(&self, escaped: &str) -> String {
-        let mut out = String::new();
+    fn make(&self, escaped: &str, out: &mut Growing<'_, '_>) -> Result<()> {
         let mut rest = escaped;
         while !rest.is_empty() {
+            out.render.spend(1 + self.schemes.len())?;
             let space = rest.starts_with(is_space);
             let end = rest.find(|character| is_space(character) != space).unwrap_or(rest.len());
             let (piece, after) = rest.split_at(end);
             rest = after;
             if space {
-                out.push_str(piece);
+                out.push(piece)?;
             } else {
-                self.word(piece, &mut out);
+                self.word(piece, out)?;
             }
         }
-        out
+        Ok(())
     }
 
-    fn word(&self, word: &str, out: &mut String) {
+    fn word(&self, word: &str, out: &mut Growing<'_, '_>) -> Result<()> {
         let mut middle = word;
         while let Some(after) = ["(", "<", "&lt;"].iter().find_map(|open| middle.strip_prefix(open)) {
             middle = after;
@@ -256,16 +261,16 @@ impl Links<'_> {
                 tail = &bare[end..];
             }
         }
-        out.push_str(head);
+        out.push(head)?;
         match self.address(middle) {
             Some((href, shown, attributes)) => {
-                out.push_str(&format!("<a href=\"{href}\"{attributes}>"));
-                out.push_str(&shown);
-                out.push_str("</a>");
+                for part in ["<a href=\"", &href, "\"", attributes, ">", &shown, "</a>"] {
+                    out.push(part)?;
+                }
             }
-            None => out.push_str(middle),
+            None => out.push(middle)?,
         }
-        out.push_str(tail)
+        out.push(tail)
     }
 
     fn address(&self, word: &str) -> Option<(String, String, &str)> {
@@ -296,15 +301,14 @@ fn is_word(character: char) -> bool {
 }
 
 fn is_mail_address(text: &str) -> bool {
-    text.rmatch_indices('@').any(|(at, _)| {
-        let (local, domain) = (&text[..at], &text[at + 1..]);
-        let Some((name, top)) = domain.rsplit_once('.') else { return false };
-        !local.is_empty()
-            && !top.is_empty()
-            && top.chars().all(is_word)
-            && name.starts_with(is_word)
-            && name.chars().all(|character| is_word(character) || matches!(character, '.' | '-'))
-    })
+    // A domain holds no `@`, so only what follows the last one can be it.
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let Some((name, top)) = domain.rsplit_once('.') else { return false };
+    !local.is_empty()
+        && !top.is_empty()
+        && top.chars().all(is_word)
+        && name.starts_with(is_word)
+        && name.chars().all(|character| is_word(character) || matches!(character, '.' | '-'))
 }
 
 fn is_web_address(text: &str) -> bool {

@@ -154,7 +154,7 @@ pub(super) fn round<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 fn round_integer(number: i128, zeros: u32) -> i128 {
     let Some(unit) = 10i128.checked_pow(zeros) else { return 0 };
     let (quotient, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
-    let up = rest * 2 > unit || (rest * 2 == unit && quotient.rem_euclid(2) == 1);
+    let up = rest > unit - rest || (rest == unit - rest && quotient.rem_euclid(2) == 1);
     (quotient + i128::from(up)).saturating_mul(unit)
 }
 
@@ -175,8 +175,10 @@ fn round_float(number: f64, precision: i32) -> f64 {
     let integer = number.trunc() as i128;
     let rounded = round_integer(integer, zeros);
     // A tie of the whole part is no tie when there is something behind the point.
-    let tie = integer.rem_euclid(unit) * 2 == unit && number.fract() != 0.0;
-    let rounded = if tie { (integer.div_euclid(unit) + i128::from(number > 0.0)) * unit } else { rounded };
+    let rest = integer.rem_euclid(unit);
+    let tie = rest == unit - rest && number.fract() != 0.0;
+    let up = (integer.div_euclid(unit) + i128::from(number > 0.0)).saturating_mul(unit);
+    let rounded = if tie { up } else { rounded };
     (rounded as f64).copysign(number)
 }
 

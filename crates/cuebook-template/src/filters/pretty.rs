@@ -2,55 +2,48 @@
 
 use crate::error::Result;
 use crate::python::length;
-use crate::render::{Call, Render};
+use crate::render::{Call, Growing, Render};
 use crate::value::{Printer, Val, Value};
 
 const WIDTH: usize = 80;
 
 pub(super) fn pprint<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let mut out = String::new();
-    write(call.render, &mut out, &call.value, 0, 0)?;
-    Ok(Val::text(out, call.origin()))
+    let mut out = Growing::new(call.render);
+    write(&mut out, &call.value, 0, 0)?;
+    Ok(Val::text(out.finish(), call.origin()))
 }
 
 /// What fits into eighty columns stays on one line, and the keys of a dict are in order.
-fn write<'r>(
-    render: &Render<'r>,
-    out: &mut String,
-    value: &Val<'r>,
-    column: usize,
-    behind: usize,
-) -> Result<()> {
+fn write<'r>(out: &mut Growing<'_, 'r>, value: &Val<'r>, column: usize, behind: usize) -> Result<()> {
+    let render = out.render;
     let line = line(render, value)?;
     let nested =
         value.value.is_mapping() || matches!(value.value, Value::List(_) | Value::Tuple(_) | Value::Array(_));
     if !nested || column + length(&line) + behind <= WIDTH {
-        out.push_str(&line);
-        return Ok(());
+        return out.push(&line);
     }
     let (open, close) = match &value.value {
         Value::Tuple(_) => ("(", ")"),
         other if other.is_mapping() => ("{", "}"),
         _ => ("[", "]"),
     };
-    out.push_str(open);
+    out.push(open)?;
     let parts = parts(render, value)?;
     let count = parts.len();
     for (index, (key, item)) in parts.into_iter().enumerate() {
         if index > 0 {
-            out.push_str(",\n");
-            out.push_str(&" ".repeat(column + 1));
+            out.push(",\n")?;
+            out.repeat(" ", column + 1)?;
         }
         let mut at = column + 1;
         if let Some(key) = key {
             let key = format!("{}: ", self::line(render, &key)?);
-            out.push_str(&key);
+            out.push(&key)?;
             at += length(&key);
         }
-        write(render, out, &item, at, if index + 1 == count { behind + 1 } else { 1 })?;
+        write(out, &item, at, if index + 1 == count { behind + 1 } else { 1 })?;
     }
-    out.push_str(close);
-    Ok(())
+    out.push(close)
 }
 
 type Part<'r> = (Option<Val<'r>>, Val<'r>);

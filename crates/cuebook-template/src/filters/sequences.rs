@@ -9,14 +9,16 @@ use crate::origin::Origin;
 use crate::python;
 use crate::render::Call;
 use crate::text::{Builder, Text};
-use crate::value::{Key, Special, Val, Value, type_error, type_name};
+use crate::value::{Special, Val, Value, type_error, type_name};
 
 /// The part of an item that an attribute such as `a.b` or `0` names.
 fn path<'r>(call: &Call<'_, 'r>, item: &Val<'r>, attribute: &Val<'r>) -> Result<Val<'r>> {
     match &attribute.value {
         Value::Text(text) => {
             let mut value = item.clone();
+            call.render.spend(text.as_str().len() / 64)?;
             for part in text.as_str().split('.') {
+                call.render.spend(1)?;
                 value = match part.parse::<i64>() {
                     Ok(number) if part.bytes().all(|byte| byte.is_ascii_digit()) => {
                         call.render.item(&value, &Value::Int(number).into())?
@@ -31,13 +33,14 @@ fn path<'r>(call: &Call<'_, 'r>, item: &Val<'r>, attribute: &Val<'r>) -> Result<
 }
 
 /// A key for comparisons that do not look at upper and lower case.
-fn fold<'r>(value: Val<'r>, case_sensitive: bool) -> Val<'r> {
+fn fold<'r>(call: &Call<'_, 'r>, value: Val<'r>, case_sensitive: bool) -> Result<Val<'r>> {
     match &value.value {
         Value::Text(text) if !case_sensitive => {
+            call.render.spend_read(&value)?;
             let lower = text.as_str().to_lowercase();
-            Val::text(lower, value.origin)
+            Ok(Val::text(lower, value.origin))
         }
-        _ => value,
+        _ => Ok(value),
     }
 }
 
@@ -104,10 +107,10 @@ pub(super) fn dictsort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         _ => return Err(type_error("`dictsort` sorts by \"key\" or \"value\"")),
     };
     let pairs = pairs(call)?.into_iter().map(|(key, value)| {
-        let by = fold(if by_value { value.clone() } else { key.clone() }, case_sensitive);
-        (by, Val::tuple(vec![key, value]))
+        let by = fold(call, if by_value { value.clone() } else { key.clone() }, case_sensitive)?;
+        Ok((by, Val::tuple(vec![key, value])))
     });
-    Ok(Val::list(sorted(call, pairs.collect(), reverse)?))
+    Ok(Val::list(sorted(call, pairs.collect::<Result<_>>()?, reverse)?))
 }
 
 fn pairs<'r>(call: &Call<'_, 'r>) -> Result<Vec<(Val<'r>, Val<'r>)>> {
@@ -165,12 +168,16 @@ pub(super) fn groupby<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             Some(default) if found.value.is_undefined() => default.clone(),
             _ => found,
         };
-        keyed.push((fold(key.clone(), case_sensitive), (key, item)));
+        keyed.push((fold(call, key.clone(), case_sensitive)?, (key, item)));
     }
     let mut groups: Vec<(Val<'r>, Vec<Val<'r>>)> = Vec::new();
     for (key, item) in sorted(call, keyed, false)? {
         if let Some((last, items)) = groups.last_mut()
-            && equal(call.render, &fold(last.clone(), case_sensitive), &fold(key.clone(), case_sensitive))?
+            && equal(
+                call.render,
+                &fold(call, last.clone(), case_sensitive)?,
+                &fold(call, key.clone(), case_sensitive)?,
+            )?
         {
             items.push(item);
         } else {
@@ -234,7 +241,7 @@ fn extreme<'r>(call: &mut Call<'_, 'r>, wanted: Ordering) -> Result<Val<'r>> {
             Some(attribute) => path(call, &item, attribute)?,
             None => item.clone(),
         };
-        let key = fold(key, case_sensitive);
+        let key = fold(call, key, case_sensitive)?;
         let better = match &best {
             Some((known, _)) => compare(call.render, &key, known)? == Some(wanted),
             None => true,
@@ -273,7 +280,7 @@ pub(super) fn sort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     for item in call.items()? {
         let key = match call.some(2) {
             Some(attribute) => keys(call, &item, attribute, case_sensitive)?,
-            None => fold(item.clone(), case_sensitive),
+            None => fold(call, item.clone(), case_sensitive)?,
         };
         keyed.push((key, item));
     }
@@ -295,11 +302,11 @@ fn keys<'r>(
         Some(several) if several.contains(',') => {
             let part = |part: &str| {
                 let attribute = Val::text(part.to_owned(), Origin::AUTHOR);
-                Ok(fold(path(call, item, &attribute)?, case_sensitive))
+                fold(call, path(call, item, &attribute)?, case_sensitive)
             };
             Ok(Val::list(several.split(',').map(part).collect::<Result<_>>()?))
         }
-        _ => Ok(fold(path(call, item, attribute)?, case_sensitive)),
+        _ => fold(call, path(call, item, attribute)?, case_sensitive),
     }
 }
 
@@ -327,7 +334,7 @@ pub(super) fn unique<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             Some(attribute) => path(call, &item, attribute)?,
             None => item.clone(),
         };
-        if seen.insert(Key::of(&fold(key, case_sensitive).value)?) {
+        if seen.insert(call.render.key_of(&fold(call, key, case_sensitive)?.value)?) {
             kept.push(item);
         }
     }

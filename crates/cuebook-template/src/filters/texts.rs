@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::format::{self, percent_with};
 use crate::origin::Origin;
 use crate::python::{self, is_space, length, line_ranges, offset_of};
-use crate::render::{Call, Render};
+use crate::render::{Call, Growing, Render};
 use crate::text::{Builder, Text};
 use crate::value::{Val, Value, type_error, type_name};
 
@@ -127,7 +127,7 @@ pub(super) fn truncate<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         Some(_) => call.integer(3, 5)?,
         None => 5,
     };
-    let kept = limit - length(end.as_str()) as i64;
+    let kept = limit.saturating_sub(length(end.as_str()) as i64);
     if kept < 0 || leeway < 0 {
         return Err(type_error("`truncate` needs a length that has room for the end"));
     }
@@ -242,7 +242,7 @@ pub(crate) fn replaced<'r>(
     };
     let longer = places.len().saturating_mul(new.as_str().len());
     render.spend_text((whole.len() - places.len() * old.len()).saturating_add(longer))?;
-    render.spend(places.len())?;
+    render.spend(places.len().saturating_mul(1 + new.pieces().map_or(0, <[_]>::len) / 8))?;
     let mut builder = Builder::new();
     let mut from = 0;
     for at in places {
@@ -270,17 +270,21 @@ pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         None => "\n".to_owned(),
     };
     let text = string_value(call)?;
-    let (mut out, mut paid) = (String::new(), 0);
+    let mut out = Growing::new(call.render);
     for (index, (from, to)) in line_ranges(text.as_str(), false).into_iter().enumerate() {
         if index > 0 {
-            out.push_str(&end);
+            out.push(&end)?;
         }
         let line = &text.as_str()[from..to];
         call.render.spend(line.len())?;
-        out.push_str(&format::wrap(line, width, long, hyphens).join(&end));
-        call.render.spend_growth(&mut paid, out.len())?;
+        for (index, part) in format::wrap(line, width, long, hyphens).iter().enumerate() {
+            if index > 0 {
+                out.push(&end)?;
+            }
+            out.push(part)?;
+        }
     }
-    Ok(Val::text(out, call.origin()))
+    Ok(Val::text(out.finish(), call.origin()))
 }
 
 pub(super) fn format<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

@@ -90,7 +90,6 @@ pub(super) fn call<'r>(
     name: &'static str,
     args: Args<'r>,
 ) -> Result<Val<'r>> {
-    render.spend_text(text.as_str().len())?;
     if name == "format" {
         return braces(render, value, &args.positional, &Names::Arguments(&args));
     }
@@ -161,7 +160,6 @@ impl<'r> Method<'_, 'r> {
     }
 
     fn made(&self, text: Text<'r>) -> Result<Val<'r>> {
-        self.render.spend_text(text.as_str().len())?;
         let given = self.given.iter().flatten().map(|value| self.render.origin_of(value));
         let origin = self.render.origins.mix(self.origin(), self.render.origins.mix_all(given));
         Ok(Val::text(text.safe(self.text.is_safe()), origin))
@@ -234,9 +232,9 @@ impl<'r> Method<'_, 'r> {
             "split" | "rsplit" => self.split(),
             "splitlines" => {
                 let keep = self.arg(0).is_some_and(|keep| keep.value.is_true());
-                Ok(Val::list(
-                    line_ranges(text, keep).into_iter().map(|(start, end)| self.part(start, end)).collect(),
-                ))
+                let lines = line_ranges(text, keep);
+                self.render.spend_items(lines.len())?;
+                Ok(Val::list(lines.into_iter().map(|(start, end)| self.part(start, end)).collect()))
             }
             "format_map" => braces(self.render, self.value, &[], &Names::Mapping(self.need(0)?)),
             _ => Err(Error::new(ErrorKind::Runtime, format!("`{}` is not available", self.name))),
@@ -359,6 +357,8 @@ impl<'r> Method<'_, 'r> {
         let affix = self.need(0)?;
         let Value::Tuple(several) = &affix.value else { return self.flag(has(&affix.value)?) };
         for affix in several.iter() {
+            self.render.spend(1)?;
+            self.render.spend_read(affix)?;
             if has(&affix.value)? {
                 return self.flag(true);
             }
@@ -468,14 +468,12 @@ fn by_separator(text: &str, separator: &str, most: usize, from_right: bool) -> V
 fn by_space(text: &str, most: usize, from_right: bool) -> Vec<(usize, usize)> {
     let mut parts = Vec::new();
     let trimmed = bounds(text, is_space);
-    let (mut start, mut end) = match (from_right, trimmed) {
-        (false, (start, _)) => (start, text.len()),
-        (true, (_, end)) => (0, end),
-    };
-    while start < end && !text[start..end].chars().all(is_space) {
+    // Spaces at the ends belong to no part, but to the last one of a text that is cut only so many times.
+    let (mut start, mut end) = trimmed;
+    while start < end {
         let rest = &text[start..end];
         if parts.len() == most {
-            parts.push((start, end));
+            parts.push(if from_right { (0, end) } else { (start, text.len()) });
             break;
         }
         if from_right {

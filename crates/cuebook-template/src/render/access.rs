@@ -248,8 +248,9 @@ impl<'r> Render<'r> {
                     .map(|(key, json)| Val::new(Value::from_json(json), self.origins.key(val.origin, key))),
                 _ => None,
             },
-            Value::Dict(dict) => match Key::of(&item.value) {
+            Value::Dict(dict) => match self.key_of(&item.value) {
                 Ok(key) => dict.get(&key).cloned(),
+                Err(error) if error.kind() == ErrorKind::Limit => return Err(error),
                 Err(_) => None,
             },
             Value::Text(text) => {
@@ -312,6 +313,7 @@ impl<'r> Render<'r> {
             return Err(Error::new(ErrorKind::Runtime, "the step of a slice cannot be 0"));
         }
         let places = Places::new(length as i128, start, stop, step);
+        self.spend_read(val)?;
         self.spend_items(places.count)?;
         Ok(match &val.value {
             Value::Text(text) if step == 1 => {
@@ -357,8 +359,7 @@ impl Places {
         let start = start.map_or(if step > 0 { low } else { high }, clamp);
         let stop = stop.map_or(if step > 0 { high } else { low }, clamp);
         let span = if step > 0 { stop - start } else { start - stop };
-        let width = step.abs();
-        let count = if span <= 0 { 0 } else { (span + width - 1) / width };
+        let count = u128::try_from(span).map_or(0, |span| span.div_ceil(step.unsigned_abs()));
         Places { first: start.max(0) as usize, step, count: count as usize }
     }
 

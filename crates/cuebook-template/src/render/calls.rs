@@ -30,6 +30,13 @@ impl<'r> Args<'r> {
         Some(self.named.remove(at).1)
     }
 
+    /// Pays for the texts among the arguments.
+    #[inline]
+    pub fn spend_read(&self, render: &Render<'r>) -> Result<()> {
+        let named = self.named.iter().map(|(_, value)| value);
+        self.positional.iter().chain(named).try_for_each(|value| render.spend_read(value))
+    }
+
     /// The origins of all arguments together.
     pub fn origin(&self, render: &Render<'r>) -> Origin {
         let named = self.named.iter().map(|(_, value)| value);
@@ -85,9 +92,7 @@ impl<'r> Call<'_, 'r> {
 
     /// The value as text.
     pub fn text(&self) -> Result<Text<'r>> {
-        let text = self.render.text_of(&self.value)?;
-        self.render.spend_text(text.as_str().len())?;
-        Ok(text)
+        self.render.text_of(&self.value)
     }
 
     pub fn items(&self) -> Result<Vec<Val<'r>>> {
@@ -153,7 +158,7 @@ impl<'r> Render<'r> {
         let mut dict = Dict::default();
         for (name, value) in named {
             let key = Key::Text(name.as_ref().to_owned());
-            dict.insert_text(key, Val::text(name.as_ref().to_owned(), Origin::AUTHOR), value);
+            dict.insert(key, Val::text(name.as_ref().to_owned(), Origin::AUTHOR), value);
         }
         Ok(Value::Dict(dict.into()).into())
     }
@@ -167,6 +172,7 @@ impl<'r> Render<'r> {
         let named = named.collect::<Result<Vec<_>>>()?;
         let around = self.origins.mix_all(args.named.iter().map(|(_, value)| self.origin_of(value)));
         self.spend_text(text.as_str().len())?;
+        args.spend_read(self)?;
         let parts = (frame.0)(text.as_str(), &positional, &named)
             .map_err(|why| Error::new(ErrorKind::Raised, why))?;
         let mut builder = Builder::new();
@@ -193,6 +199,6 @@ impl<'r> Render<'r> {
         let value = function
             .call(&positional, &named)
             .map_err(|message| Error::new(ErrorKind::Raised, format!("`{name}`: {message}")))?;
-        Ok(Val::new(Value::from_owned_json(value), origin))
+        self.spend_made(Val::new(Value::from_owned_json(value), origin))
     }
 }

@@ -27,7 +27,10 @@ fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize, count: &mut u
         Value::Int(number) => Json::from(*number),
         Value::Big(number) => Json::String(number.to_string()),
         Value::Float(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
-        Value::Text(text) => Json::String(text.as_str().to_owned()),
+        Value::Text(text) => {
+            render.spend_text(text.as_str().len())?;
+            Json::String(text.as_str().to_owned())
+        }
         Value::Array(items) => Json::Array(items.to_vec()),
         Value::Map(map) => Json::Object((*map).clone()),
         Value::Dict(_) => {

@@ -85,15 +85,18 @@ impl Definition {
         value: Val<'r>,
         args: Args<'r>,
     ) -> Result<Val<'r>> {
+        // Everything that a call reads is paid for here, and everything that it makes, so that no filter can forget it.
+        render.spend_read(&value)?;
+        args.spend_read(render)?;
         let mut call = Call { render, cx, name: self.name, value, given: Vec::new(), rest: Args::default() };
         if self.parameters.first().is_some_and(|first| first.name == "*") {
             call.rest = args;
-            return (self.run)(&mut call);
+            return render.spend_made((self.run)(&mut call)?);
         }
         if !(self.parameters.is_empty() && args.positional.is_empty() && args.named.is_empty()) {
             call.given = self.bind(args)?;
         }
-        (self.run)(&mut call)
+        render.spend_made((self.run)(&mut call)?)
     }
 
     /// The arguments by parameter, checked against the signature.

@@ -21,16 +21,29 @@ pub(crate) enum Key {
 /// How many values a key may hold: a tuple may hold another one many times.
 const PARTS: usize = 10_000;
 
+/// What is left of the limits of a key.
+struct Room {
+    parts: usize,
+    bytes: usize,
+}
+
 impl Key {
-    pub fn of(value: &Value<'_>) -> Result<Key> {
-        Key::within(value, &mut 0, 0)
+    /// The key that a value is, and how many bytes of text it holds, which are at most `limit`.
+    pub fn of(value: &Value<'_>, limit: usize) -> Result<(Key, usize)> {
+        let mut room = Room { parts: PARTS, bytes: limit };
+        let key = Key::within(value, &mut room, 0)?;
+        Ok((key, limit - room.bytes))
     }
 
-    fn within(value: &Value<'_>, parts: &mut usize, depth: usize) -> Result<Key> {
-        *parts += 1;
-        if *parts > PARTS || depth > DEPTH {
-            return Err(Error::new(ErrorKind::Limit, "a key holds too many values"));
+    fn within(value: &Value<'_>, room: &mut Room, depth: usize) -> Result<Key> {
+        let bytes = value.as_str().map_or(0, str::len);
+        let (Some(parts), Some(bytes)) = (room.parts.checked_sub(1), room.bytes.checked_sub(bytes)) else {
+            return Err(too_large());
+        };
+        if depth > DEPTH {
+            return Err(too_large());
         }
+        *room = Room { parts, bytes };
         Ok(match value {
             Value::None => Key::None,
             Value::Text(text) => Key::Text(text.as_str().to_owned()),
@@ -39,7 +52,7 @@ impl Key {
             }
             Value::Float(number) => Key::Float(number.to_bits()),
             Value::Tuple(items) => {
-                let part = |item: &Val<'_>| Key::within(&item.value, parts, depth + 1);
+                let part = |item: &Val<'_>| Key::within(&item.value, room, depth + 1);
                 Key::Tuple(items.iter().map(part).collect::<Result<_>>()?)
             }
             Value::Undefined(_) => Key::Identity(0),
@@ -59,6 +72,10 @@ impl Key {
     }
 }
 
+fn too_large() -> Error {
+    Error::new(ErrorKind::Limit, "a key holds too many values or too much text")
+}
+
 /// Keys and values in the order in which they were put in.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dict<'r> {
@@ -67,14 +84,7 @@ pub(crate) struct Dict<'r> {
 }
 
 impl<'r> Dict<'r> {
-    pub fn insert(&mut self, key: Val<'r>, value: Val<'r>) -> Result<()> {
-        let hash = Key::of(&key.value)?;
-        self.insert_text(hash, key, value);
-        Ok(())
-    }
-
-    /// Puts in a value whose key was hashed before.
-    pub fn insert_text(&mut self, hash: Key, key: Val<'r>, value: Val<'r>) {
+    pub fn insert(&mut self, hash: Key, key: Val<'r>, value: Val<'r>) {
         match self.index.get(&hash) {
             Some(at) => self.entries[*at].1 = value,
             None => {
