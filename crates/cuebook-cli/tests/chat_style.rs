@@ -97,3 +97,23 @@ fn other_forms_are_refused_with_what_to_write() {
     let (code, _, err) = cuebook(&project, &["render", "model.jinja", "--style", "chat", "--as", "messages"]);
     assert!(code != 0 && err.contains("--style chat renders a file to text"), "{err}");
 }
+
+#[test]
+#[cfg(unix)]
+fn a_file_of_the_project_leads_nowhere_else() {
+    let project = project();
+    let outside = Project::new();
+    outside.write("secret", "hunter2");
+    outside.write("model.jinja", "from outside");
+    std::os::unix::fs::symlink(outside.path().join("secret"), project.path().join("linked.jinja")).unwrap();
+    let (code, out, err) = cuebook(&project, &["render", "linked.jinja", "--style", "chat"]);
+    assert!(code == 1 && out.is_empty() && err.contains("CB110"), "{out} {err}");
+    let pipe = project.path().join("pipe.jinja");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (code, _, err) = cuebook(&project, &["render", "pipe.jinja", "--style", "chat"]);
+    assert!(code == 1 && err.contains("found a pipe"), "{err}");
+    // A file elsewhere is what the user names.
+    let elsewhere = outside.path().join("model.jinja");
+    let (code, out, err) = cuebook(&project, &["render", elsewhere.to_str().unwrap(), "--style", "chat"]);
+    assert_eq!((code, out.as_str()), (0, "from outside"), "{err}");
+}

@@ -26,6 +26,10 @@ impl Editor {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
+        Editor::at_folder(folder)
+    }
+
+    fn at_folder(folder: tempfile::TempDir) -> Editor {
         let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
             .arg("lsp")
             .current_dir(folder.path())
@@ -237,5 +241,31 @@ fn no_code_of_the_project_runs() {
     editor.at("hover", "prompts/p/template.md", 0, 4, json!({}));
     let ran = |folder: &Path| folder.join("ran").exists() || folder.join("prompts/p/ran").exists();
     assert!(!ran(editor.folder.path()));
+    editor.leave();
+}
+
+#[test]
+#[cfg(unix)]
+fn pipes_and_devices_of_a_project_do_not_stop_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let prompts = folder.path().join("prompts");
+    for name in ["pipe", "device", "plain"] {
+        std::fs::create_dir_all(prompts.join(name)).unwrap();
+    }
+    let pipe = prompts.join("pipe/template.md");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", prompts.join("device/template.md")).unwrap();
+    std::fs::write(prompts.join("plain/template.md"), "{{ name|uper }}\n").unwrap();
+    let mut editor = Editor::at_folder(folder);
+    for file in ["prompts/pipe/template.md", "prompts/device/template.md"] {
+        while !editor.findings.contains_key(&editor.uri(file)) {
+            editor.hear();
+        }
+        let answer = editor.at("hover", file, 0, 0, json!({}));
+        assert!(answer["result"].is_null(), "{answer}");
+    }
+    let device =
+        json!({"textDocument": {"uri": "file:///dev/zero"}, "position": {"line": 0, "character": 0}});
+    assert_eq!(editor.ask("textDocument/hover", device)["result"], Json::Null);
     editor.leave();
 }

@@ -187,12 +187,21 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     (
         "M5",
         "work inside filters is free",
-        &["work_on_items_and_bytes_is_paid_for_in_proportion", "every_limit_is_an_error_of_its_own"],
+        &[
+            "work_on_items_and_bytes_is_paid_for_in_proportion",
+            "every_limit_is_an_error_of_its_own",
+            "every_call_pays_for_the_text_that_it_reads",
+            "a_text_is_refused_before_it_grows_too_long",
+        ],
     ),
     (
         "M6",
         "work grows faster than its input",
-        &["every_shape_works_at_its_smallest_size", "work_on_items_and_bytes_is_paid_for_in_proportion"],
+        &[
+            "every_shape_works_at_its_smallest_size",
+            "work_on_items_and_bytes_is_paid_for_in_proportion",
+            "long_texts_are_cut_in_one_pass",
+        ],
     ),
     (
         "M7",
@@ -202,7 +211,11 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
             "a_client_reaches_no_project_that_the_user_did_not_grant",
         ],
     ),
-    ("M8", "links in prompts lead outside", &["no_link_of_a_project_shows_a_file_outside_of_it"]),
+    (
+        "M8",
+        "links in prompts lead outside",
+        &["no_link_of_a_project_shows_a_file_outside_of_it", "a_file_of_the_project_leads_nowhere_else"],
+    ),
     (
         "M9",
         "the folder that tools run from is not private",
@@ -311,6 +324,12 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     ("low", "a partial clone is misreported", &["a_partial_clone_says_that_a_file_is_not_here"]),
     ("low", "`.git` as a file leads to another repository", &["a_git_file_cannot_name_another_repository"]),
     ("low", "a huge event is read whole", &["an_event_that_is_too_large_is_not_read"]),
+    (
+        "low",
+        "a pipe or a device in a project stops the language server",
+        &["pipes_and_devices_of_a_project_do_not_stop_the_server"],
+    ),
+    ("low", "a template ends with a panic", &["numbers_at_their_ends_are_errors_or_right"]),
     ("low", "an old git fetches what a partial clone lacks", &["an_old_git_fetches_nothing_either"]),
 ];
 

@@ -149,7 +149,8 @@ impl Service {
     pub fn text(&self, path: &Path) -> Option<Arc<str>> {
         match self.buffers.get(path) {
             Some(text) => Some(text.clone()),
-            None => std::fs::read_to_string(path).ok().map(Into::into),
+            // A project may have a pipe or a link to a device here.
+            None => self.book.library().read_named(path).ok().map(|source| source.text().into()),
         }
     }
 

@@ -78,9 +78,10 @@ fn chat(args: &RenderArgs, options: &Options) -> Outcome {
         let hint = "write cuebook render FILE --style chat --vars FILE";
         return Err(inputs::bad_input("--style chat renders a file to text", hint).into());
     };
-    let source = inputs::read_text(Path::new(file))?;
+    let book = options.book()?;
+    let source = book.library().read_named(Path::new(file))?;
     let values = inputs::read_values(&args.inputs)?;
-    let settings = options.book()?.library().config()?.template_settings(args.inputs.strict).chat();
+    let settings = book.library().config()?.template_settings(args.inputs.strict).chat();
     let output =
         Template::compile(source, Arc::new(NoOthers), &settings)?.render(&values, settings.string_bytes)?;
     match options.json {

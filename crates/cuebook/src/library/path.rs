@@ -9,9 +9,22 @@ use super::{Candidate, Found, Library, PROMPT_FILE, Reason, TEMPLATE_FILE, empty
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prompt::{TEMPLATE, Traits};
+use crate::source::Source;
 use crate::trust;
 
 impl Library {
+    /// Reads a text file that a user or an editor names. It must be a plain file of limited size, and below the project no
+    /// link may lead out of it.
+    pub fn read_named(&self, path: &Path) -> Result<Arc<Source>> {
+        let name = self.name(path);
+        let absolute = std::path::absolute(path).map_err(|error| files::io_error(&name, &error))?;
+        let (absolute, limit) = (normalize_path(&absolute), self.file_limit()?);
+        match absolute.starts_with(&self.root) {
+            true => files::read_text_inside(&self.root, &absolute, &name, limit),
+            false => files::read_text(&absolute, &name, limit),
+        }
+    }
+
     /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
     /// a place of its own.
     pub(super) fn at_path(&self, path: &Path) -> Result<Found> {
