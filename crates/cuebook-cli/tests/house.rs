@@ -14,25 +14,35 @@ use regex::Regex;
 /// Who depends on whom.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The modules of the engine: each depends only on those before it.
-const ORDER: &[&str] = &[
-    "prompt",
-    "variables",
-    "template",
-    "chat",
-    "tokens",
-    "items",
-    "notation",
-    "trust",
-    "overrides",
-    "library",
-    "hooks",
-    "render",
-    "dialect",
-    "actions",
-    "prepared",
-    "book",
+/// The modules of the crates that are the engine: each depends only on those before it.
+const ORDER: &[(&str, &[&str])] = &[
+    ("cuebook-prompt", &["prompt", "variables", "template", "chat", "tokens"]),
+    ("cuebook-library", &["items", "notation", "trust", "overrides", "library"]),
+    ("cuebook", &["hooks", "render", "dialect", "actions", "prepared", "book"]),
 ];
+
+/// The crates, each behind those that it depends on.
+const CRATES: &[&str] = &[
+    "cuebook-text",
+    "cuebook-template",
+    "cuebook-prompt",
+    "cuebook-library",
+    "cuebook",
+    "cuebook-lab",
+    "cuebook-hooks",
+    "cuebook-trace",
+    "cuebook-run",
+    "cuebook-agent",
+    "cuebook-serve",
+    "cuebook-lsp",
+    "cuebook-mock",
+    "cuebook-cli",
+    "cuebook-py",
+    "cuebook-bench",
+];
+
+/// The most lines of code that a crate has, without comments and tests.
+const MOST_LINES: usize = 25_000;
 
 fn crates() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -158,16 +168,61 @@ fn modules_have_no_circles() {
 
 #[test]
 fn the_engine_follows_the_order_of_its_stages() {
-    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook/src");
-    let graph = graph_of(&engine);
-    let listed: BTreeSet<String> = ORDER.iter().map(|module| (*module).to_owned()).collect();
-    assert_eq!(graph.keys().cloned().collect::<BTreeSet<_>>(), listed, "ORDER lists every module once");
-    let rank = |module: &str| ORDER.iter().position(|known| *known == module);
     let mut found = BTreeSet::new();
-    for (from, edges) in &graph {
-        found.extend(edges.iter().filter(|to| rank(to) > rank(from)).map(|to| (from.as_str(), to.as_str())));
+    for (name, order) in ORDER {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+        let graph = graph_of(&folder.join("src"));
+        let listed: BTreeSet<String> = order.iter().map(|module| (*module).to_owned()).collect();
+        assert_eq!(
+            graph.keys().cloned().collect::<BTreeSet<_>>(),
+            listed,
+            "ORDER lists every module of {name}"
+        );
+        let rank = |module: &str| order.iter().position(|known| *known == module);
+        for (from, edges) in &graph {
+            let wrong = edges.iter().filter(|to| rank(to) > rank(from));
+            found.extend(wrong.map(|to| format!("{name}: {from} depends on {to}")));
+        }
     }
     assert_eq!(found, BTreeSet::new(), "dependencies against the order");
+}
+
+/// The crates of the workspace that a manifest lists as dependencies of the code, without those of tests.
+fn dependencies(folder: &Path) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let manifest: toml::Table = text.parse().unwrap();
+    let list = manifest.get("dependencies").and_then(toml::Value::as_table);
+    let names = list.into_iter().flat_map(toml::Table::keys);
+    names.filter(|name| CRATES.contains(&name.as_str())).cloned().collect()
+}
+
+#[test]
+fn crates_depend_downwards() {
+    let rank = |name: &str| CRATES.iter().position(|known| *known == name);
+    let mut wrong = Vec::new();
+    for folder in crates() {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(rank(&name).is_some(), "CRATES lists every crate: {name}");
+        let upward = dependencies(&folder).into_iter().filter(|other| rank(other) >= rank(&name));
+        wrong.extend(upward.map(|other| format!("{name} depends on {other}")));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(crates().len(), CRATES.len());
+}
+
+#[test]
+fn no_crate_is_too_large() {
+    for folder in crates() {
+        let (src, mut files) = (folder.join("src"), Vec::new());
+        files_below(&src, &mut files);
+        files.retain(|file| !is_test(file.strip_prefix(&src).unwrap()));
+        let lines = |file: &PathBuf| {
+            let code = code(&std::fs::read_to_string(file).unwrap());
+            code.lines().filter(|line| !line.trim().is_empty()).count()
+        };
+        let count: usize = files.iter().map(lines).sum();
+        assert!(count > 0 && count <= MOST_LINES, "{} has {count} lines of code", folder.display());
+    }
 }
 
 #[test]
@@ -188,11 +243,19 @@ fn a_circle_is_found() {
 
 /// Files outside of the dialects' folders and `convert` that name a built-in dialect, how often, and why.
 const NAMED: &[(&str, usize, &str)] = &[
-    ("cuebook/src/library.rs", 1, "a folder with a template is found by its files, and not by a name"),
-    ("cuebook/src/library/directives.rs", 1, "directives are found in spaces"),
-    ("cuebook/src/library/path.rs", 1, "a file that no dialect claims is a template if its path is given"),
+    (
+        "cuebook-library/src/library.rs",
+        1,
+        "a folder with a template is found by its files, and not by a name",
+    ),
+    ("cuebook-library/src/library/directives.rs", 1, "directives are found in spaces"),
+    (
+        "cuebook-library/src/library/path.rs",
+        1,
+        "a file that no dialect claims is a template if its path is given",
+    ),
     ("cuebook/src/prepared/surprise.rs", 1, "a `.prompty` file has one language"),
-    ("cuebook/src/prompt.rs", 1, "a tree that a program built is one of sections"),
+    ("cuebook-prompt/src/prompt.rs", 1, "a tree that a program built is one of sections"),
 ];
 
 #[test]

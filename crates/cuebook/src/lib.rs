@@ -8,23 +8,15 @@
 
 pub mod actions;
 pub mod book;
-pub mod chat;
 pub mod dialect;
 pub mod hooks;
-pub mod items;
-pub mod library;
-pub mod notation;
-pub mod overrides;
 pub mod prepared;
-pub mod prompt;
 pub mod render;
-pub mod template;
-pub mod tokens;
-pub mod trust;
-pub mod variables;
 
-pub(crate) use cuebook_text::{by_name, json, node, yaml};
+pub use cuebook_library::{items, library, notation, overrides, trust};
+pub use cuebook_prompt::{chat, prompt, template, tokens, variables};
 pub use cuebook_text::{error, files, redact, settings, source, trace};
+pub(crate) use cuebook_text::{json, node, yaml};
 
 pub use book::{Book, Freshness, Listing, RenderBuilder};
 pub use chat::Message;

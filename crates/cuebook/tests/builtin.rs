@@ -53,7 +53,7 @@ fn every_call_of_the_seed_renders_clean_text_in_both_languages() {
 #[test]
 fn a_check_of_the_shipped_prompts_finds_nothing() {
     let project = Project::new();
-    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("builtin/prompts");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-library/builtin/prompts");
     for folder in std::fs::read_dir(shipped).unwrap() {
         let folder = folder.unwrap();
         for file in std::fs::read_dir(folder.path()).unwrap() {

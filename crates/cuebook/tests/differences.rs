@@ -58,7 +58,7 @@ fn quoted(cell: &str) -> Vec<&str> {
 #[test]
 fn every_difference_has_a_reason_and_a_test_that_exists() {
     let tests = words("crates", ".rs", "fn ", |c| c.is_ascii_alphanumeric() || c == '_');
-    let cases = words("crates/cuebook/tests/cases", ".md", "## ", |_| true);
+    let cases = words("crates/cuebook-prompt/tests/cases", ".md", "## ", |_| true);
     let pages = root().join("crates/cuebook-text/src/error/pages");
     let exists = |name: &str| match (name.rsplit_once("::"), name.split_once('/')) {
         (Some((_, test)), _) => tests.contains(test),

@@ -13,7 +13,7 @@ use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 const KEYS: &str = "config/keys/trusted";
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("system")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-library/system")
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -43,7 +43,7 @@ fn seal() {
     let _ = fs::remove_dir_all(root().join(KEYS));
     fs::create_dir_all(root().join(KEYS)).unwrap();
     fs::copy(user.path().join(".ai").join(&file), root().join(&file)).unwrap();
-    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/items/system.rs");
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-library/src/items/system.rs");
     let text = fs::read_to_string(&list).unwrap();
     let mut lines: Vec<String> =
         text.lines().filter(|line| !line.contains(KEYS)).map(str::to_owned).collect();

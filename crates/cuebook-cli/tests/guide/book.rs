@@ -38,6 +38,8 @@ pub fn all_code() -> Vec<(String, String)> {
         "cuebook-agent",
         "cuebook-cli",
         "cuebook-hooks",
+        "cuebook-library",
+        "cuebook-prompt",
         "cuebook-run",
         "cuebook-serve",
         "cuebook-trace",

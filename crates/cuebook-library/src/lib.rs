@@ -1,0 +1,14 @@
+//! A part of the crate `cuebook`: it finds, verifies and reads the files of prompts, items and packs.
+//!
+//! Programs use `cuebook`, which exports these modules. Items that only the other parts of `cuebook` use are hidden here and may
+//! change. The modules are [`items`] (ids and spaces), [`notation`] (readers of files), [`trust`] (signatures and approvals),
+//! [`overrides`] and [`library`] (folders, packs and settings).
+
+pub mod items;
+pub mod library;
+pub mod notation;
+pub mod overrides;
+pub mod trust;
+
+pub(crate) use cuebook_prompt::{chat, prompt, template, variables};
+pub(crate) use cuebook_text::{error, files, json, node, source, yaml};

@@ -1,0 +1,43 @@
+//! Verify: what may be believed and what may run.
+//!
+//! Code that comes with a pack runs only after somebody has looked at it and said so, and what they said holds for the
+//! bytes that they saw. An item is used only if a trusted key signed it, as this item and no other: [`Trust`] verifies, and
+//! [`sign_for`] signs.
+
+pub(crate) mod approval;
+pub(crate) mod approved;
+#[cfg(test)]
+mod binding_tests;
+mod declared;
+mod fence;
+mod grant;
+mod hashed;
+mod key;
+mod line;
+mod project;
+mod purpose;
+mod seen;
+mod settings;
+mod sign;
+mod store;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub(crate) use approval::hex;
+pub use approval::{Approval, ContentDigest, PackFile};
+pub use fence::tool_requests;
+pub(crate) use grant::{GRANTS, file_of, resolved};
+pub use grant::{Grant, Granted, Grants, Power, Request};
+pub use key::{PublicKey, SigningKey};
+pub use project::{
+    ProjectProgram, env_file_request, environment_of, holds_secrets, interpreter_request, is_inside,
+    project_program,
+};
+pub use purpose::Purpose;
+pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
+#[doc(hidden)]
+pub use sign::signature_of;
+pub use sign::{sign_as_rye, sign_for, without_signature};
+pub use store::{TrustEntry, TrustedKey};
+pub use verify::{Trust, Verified, told_with_path};

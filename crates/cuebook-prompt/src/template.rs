@@ -1,0 +1,23 @@
+//! Template engines: a template and a scope in, attributed text out.
+//!
+//! Every engine writes into one [`sink::Sink`] and tells it, for each piece, whether the author wrote it or a value did.
+//! That is the only place where the difference is known for certain; no later stage may look at the text to guess it. An
+//! engine that cannot tell says "value".
+
+#[doc(hidden)]
+pub mod address;
+#[doc(hidden)]
+pub mod annex;
+pub mod bits;
+pub mod dollar;
+pub mod engine;
+pub mod input;
+pub mod jinja;
+pub mod lent;
+#[doc(hidden)]
+pub mod meter;
+pub mod mustache;
+pub mod page;
+pub mod python;
+pub mod sink;
+pub mod unit;

@@ -1,0 +1,124 @@
+//! What a text has set where it includes another prompt, known before it is rendered.
+//!
+//! The other prompt takes these values instead of the caller's, so what it asks for need not be asked of the caller. Only what is
+//! certain counts as certain: a name that one branch of an `if` sets may be set, and so may every name inside of a Mustache section.
+//! Whether a value is really there is seen while the template runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Whether a name has been set at some place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Bound {
+    /// It has not.
+    #[default]
+    Never,
+    /// That depends on the render.
+    Perhaps,
+    /// It has.
+    Surely,
+}
+
+/// The names that have been set at some place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lent {
+    names: BTreeMap<String, Bound>,
+    others: Bound,
+}
+
+impl Lent {
+    /// These names.
+    pub(crate) fn new(names: impl IntoIterator<Item = (String, Bound)>) -> Lent {
+        Lent { names: names.into_iter().collect(), others: Bound::Never }
+    }
+
+    /// Any name may have been set.
+    #[doc(hidden)]
+    pub fn anything() -> Lent {
+        Lent { names: BTreeMap::new(), others: Bound::Perhaps }
+    }
+
+    /// Whether a name has been set.
+    pub fn of(&self, name: &str) -> Bound {
+        self.names.get(name).copied().unwrap_or(self.others)
+    }
+
+    /// What has been set at a place inside of another one: what either of them says.
+    pub(crate) fn inside(&self, outer: &Lent) -> Lent {
+        self.merged(outer, Bound::max)
+    }
+
+    /// What has been set if it is not known which of two ways led here: what both of them say.
+    pub(crate) fn or(&self, other: &Lent) -> Lent {
+        self.merged(other, Bound::min)
+    }
+
+    fn merged(&self, other: &Lent, choose: impl Fn(Bound, Bound) -> Bound) -> Lent {
+        let others = choose(self.others, other.others);
+        let names: BTreeSet<&String> = self.names.keys().chain(other.names.keys()).collect();
+        let chosen = names.into_iter().map(|name| (name.clone(), choose(self.of(name), other.of(name))));
+        Lent { names: chosen.filter(|(_, bound)| *bound != others).collect(), others }
+    }
+}
+
+/// A way from one text of a render into another, by their numbers, and what has been set where it leads there.
+pub(in crate::template) type Way = (usize, usize, Arc<Lent>);
+
+/// Rounds of [`inherited`] at most; each carries names over one more border between texts.
+const MOST_ROUNDS: usize = 64;
+
+/// What has been set where each of some texts begins, on whatever way it is reached. Nothing leads to the first `roots` of them but
+/// the render itself.
+pub(in crate::template) fn inherited(texts: usize, roots: usize, ways: &[Way]) -> Vec<Lent> {
+    let mut found: Vec<Option<Lent>> = (0..texts).map(|text| (text < roots).then(Lent::default)).collect();
+    for _ in 0..MOST_ROUNDS {
+        let mut changed = false;
+        for (from, to, lent) in ways {
+            let Some(here) = found.get(*from).cloned().flatten().map(|outer| lent.inside(&outer)) else {
+                continue;
+            };
+            let Some(before) = found.get_mut(*to) else { continue };
+            let now = before.as_ref().map_or_else(|| here.clone(), |before| before.or(&here));
+            changed |= before.as_ref() != Some(&now);
+            *before = Some(now);
+        }
+        if !changed {
+            return found.into_iter().map(Option::unwrap_or_default).collect();
+        }
+    }
+    // Nobody includes so deeply; whoever does is asked for more than need be.
+    vec![Lent::default(); texts]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lent(names: &[(&str, Bound)]) -> Arc<Lent> {
+        Arc::new(Lent::new(names.iter().map(|(name, bound)| ((*name).to_owned(), *bound))))
+    }
+
+    #[test]
+    fn what_is_set_on_the_way_counts_further_down_and_only_if_every_way_sets_it() {
+        let (a, b) = (lent(&[("a", Bound::Surely)]), lent(&[("b", Bound::Surely), ("a", Bound::Perhaps)]));
+        let found = inherited(3, 1, &[(0, 1, a.clone()), (1, 2, b.clone())]);
+        assert_eq!((found[1].of("a"), found[1].of("b")), (Bound::Surely, Bound::Never));
+        assert_eq!((found[2].of("a"), found[2].of("b")), (Bound::Surely, Bound::Surely));
+        let found = inherited(2, 1, &[(0, 1, a), (0, 1, b)]);
+        assert_eq!((found[1].of("a"), found[1].of("b")), (Bound::Perhaps, Bound::Never));
+    }
+
+    #[test]
+    fn texts_that_include_each_other_end() {
+        let a = lent(&[("a", Bound::Surely)]);
+        let found = inherited(2, 1, &[(0, 1, a.clone()), (1, 1, a.clone()), (1, 0, a)]);
+        assert_eq!((found[0].of("a"), found[1].of("a")), (Bound::Never, Bound::Surely));
+    }
+
+    #[test]
+    fn any_name_may_be_set_inside_of_a_section() {
+        let inner = lent(&[("a", Bound::Surely)]).inside(&Lent::anything());
+        assert_eq!((inner.of("a"), inner.of("b")), (Bound::Surely, Bound::Perhaps));
+        assert_eq!(inner.or(&Lent::default()).of("a"), Bound::Never);
+    }
+}
