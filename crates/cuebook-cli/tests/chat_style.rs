@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../../cuebook-template/tests/support/mod.rs"]
+mod reference;
 mod support;
+
+use std::collections::HashSet;
 
 use serde_json::json;
 use support::Project;
@@ -116,4 +120,33 @@ fn a_file_of_the_project_leads_nowhere_else() {
     let elsewhere = outside.path().join("model.jinja");
     let (code, out, err) = cuebook(&project, &["render", elsewhere.to_str().unwrap(), "--style", "chat"]);
     assert_eq!((code, out.as_str()), (0, "from outside"), "{err}");
+}
+
+#[test]
+fn chat_templates_of_models_render_as_transformers_renders_them() {
+    let Some(python) = reference::jinja2() else { return };
+    // Every template once. The clock of the command moves, and that of the reference does not.
+    let mut seen = HashSet::new();
+    let mut cases = reference::chat_cases();
+    cases.retain(|case| {
+        let text = case["main"].as_str().unwrap();
+        !text.contains("strftime_now") && seen.insert(text.to_owned())
+    });
+    let project = Project::new();
+    let mut wrong = Vec::new();
+    for (case, expected) in cases.iter().zip(reference::transformers(&python, &cases)) {
+        project.write("model.jinja", case["main"].as_str().unwrap());
+        project.write("chat.json", case["context"].to_string());
+        let (code, out, err) =
+            cuebook(&project, &["render", "model.jinja", "--style", "chat", "--vars", "chat.json"]);
+        let same = match expected["text"].as_str() {
+            Some(text) => code == 0 && out == text,
+            None => code != 0,
+        };
+        if !same && !err.contains("values cannot change") {
+            wrong.push(format!("{}\n  transformers {expected}\n  ours {out:?} {err}", case["main"]));
+        }
+    }
+    println!("{} templates, {} wrong", cases.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

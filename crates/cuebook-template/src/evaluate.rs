@@ -1,6 +1,7 @@
 //! Evaluates a template: walks its tree, with values that know their origin, and writes to a sink.
 
 mod calls;
+mod emit;
 mod expressions;
 mod scopes;
 mod statements;
@@ -143,12 +144,23 @@ impl<'r> Render<'r> {
 
     /// Asks the program for a variable.
     pub(crate) fn ask(&self, name: &'r str) -> Option<Val<'r>> {
-        let value = match self.host.variable(name) {
-            Some(Given::Borrowed(json)) => Value::from_json(json),
-            Some(Given::Owned(json)) => Value::from_json(self.memory.value(json)),
-            Some(Given::Placeholder(text)) => Value::Special(Rc::new(Special::Placeholder(text))),
-            Some(Given::Undefined) => return None,
-            None => return self.global(name),
+        match self.host.variable(name) {
+            Some(Given::Borrowed(json)) => {
+                Some(Val::new(Value::from_json(json), self.origins.variable(name)))
+            }
+            None => self.global(name),
+            Some(other) => self.made(name, other),
+        }
+    }
+
+    /// A variable that the program made for this render.
+    #[inline(never)]
+    fn made(&self, name: &'r str, given: Given<'r>) -> Option<Val<'r>> {
+        let value = match given {
+            Given::Borrowed(json) => Value::from_json(json),
+            Given::Owned(json) => Value::from_json(self.memory.value(json)),
+            Given::Placeholder(text) => Value::Special(Rc::new(Special::Placeholder(text))),
+            Given::Undefined => return None,
         };
         Some(Val::new(value, self.origins.variable(name)))
     }
@@ -171,7 +183,7 @@ impl<'r> Render<'r> {
         {
             self.spend(text.as_str().len() / 64)?;
             return match text.pieces() {
-                None => out.write(text.as_str(), Mark::Value { unit, tag, origin: val.origin }),
+                None => out.write(text.as_str(), printed(text.mark(val.origin), unit, tag)),
                 Some(_) if text.as_str().is_empty() => {
                     out.empty(Mark::Value { unit, tag, origin: val.origin });
                     Ok(())
@@ -188,13 +200,14 @@ impl<'r> Render<'r> {
             text = text.map(crate::python::escape_html);
         }
         match text.pieces() {
-            None => out.write(text.as_str(), Mark::Value { unit, tag, origin }),
+            None => out.write(text.as_str(), printed(text.mark(origin), unit, tag)),
             Some(pieces) => out.copy(text.as_str(), pieces, |mark| printed(mark, unit, tag)),
         }
     }
 }
 
 /// A mark, with the tag that printed it if none has before.
+#[inline]
 fn printed(mark: Mark, unit: u32, tag: u32) -> Mark {
     match mark {
         Mark::Value { tag: UNPRINTED, origin, .. } => Mark::Value { unit, tag, origin },

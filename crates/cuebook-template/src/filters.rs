@@ -435,6 +435,10 @@ fn length<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         return Ok(Val::new(Value::Int(0), call.value.origin));
     }
     match call.value.value.length() {
+        // A text can have other origins inside; those of the items of a list do not count.
+        Some(length) if call.value.value.as_str().is_some() => {
+            Ok(Val::new(Value::Int(length as i64), call.origin()))
+        }
         Some(length) => Ok(Val::new(Value::Int(length as i64), call.value.origin)),
         None => Err(type_error(format!("{} has no length", type_name(&call.value.value)))),
     }

@@ -10,7 +10,7 @@ use crate::origin::Origin;
 use crate::python;
 use crate::render::{Args, Render};
 use crate::text::{Builder, Text};
-use crate::value::{Printer, Val, Value, type_error as invalid, type_name};
+use crate::value::{Key, Printer, Val, Value, type_error as invalid, type_name};
 
 fn to_str<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<String> {
     render.spend_read(value)?;
@@ -32,11 +32,8 @@ fn to_ascii(render: &Render<'_>, value: &Val<'_>) -> Result<String> {
     Ok(text.chars().map(ascii).collect())
 }
 
-/// What Python's `format(value, spec)` gives.
+/// What Python's `format(value, spec)` gives where there is a format.
 fn format_field<'r>(render: &Render<'r>, value: &Val<'r>, spec: &str) -> Result<String> {
-    if spec.is_empty() {
-        return to_str(render, value);
-    }
     let spec = Spec::parse(spec, render.env.limits.string_bytes)?;
     if let Some(text) = value.value.as_str() {
         if !matches!(spec.letter, None | Some('s')) || spec.sign.is_some() || spec.align == Some('=') {
@@ -82,6 +79,9 @@ impl<'r> Names<'_, 'r> {
                 render.spend(args.named.len() / 16)?;
                 args.named.iter().find(|(known, _)| known.as_ref() == name).map(|(_, value)| value.clone())
             }
+            Names::Mapping(Val { value: Value::Dict(dict), .. }) => {
+                dict.get(&Key::Text(name.to_owned())).cloned()
+            }
             Names::Mapping(mapping) => {
                 let value = render.item(mapping, &Val::text(name.to_owned(), Origin::AUTHOR))?;
                 (!value.value.is_undefined()).then_some(value)
@@ -103,7 +103,7 @@ pub(crate) fn braces<'r>(
     let mut builder = Builder::new();
     let mut origin = render.origin_of(template);
     fields.format_at(&text, template.origin, &mut Numbering::Unknown, 2, &mut builder, &mut origin)?;
-    Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
+    Ok(builder.finish(origin, text.is_safe()))
 }
 
 struct Fields<'f, 'r> {
@@ -145,7 +145,7 @@ impl<'r> Fields<'_, 'r> {
             let end = field_end(rest)?;
             let (text, value) = self.field(&rest[..end], numbering, depth)?;
             *origin = self.render.origins.mix(*origin, value);
-            out.push(&text, value);
+            out.push_text(&text, value);
             self.render.spend_growth(&mut paid, out.len())?;
             from = at + 1 + end + 1;
         }
@@ -153,7 +153,7 @@ impl<'r> Fields<'_, 'r> {
         Ok(())
     }
 
-    fn field(&self, field: &str, numbering: &mut Numbering, depth: usize) -> Result<(String, Origin)> {
+    fn field(&self, field: &str, numbering: &mut Numbering, depth: usize) -> Result<(Text<'r>, Origin)> {
         let mut brackets = 0usize;
         let mut name_end = field.len();
         for (at, character) in field.char_indices() {
@@ -179,26 +179,29 @@ impl<'r> Fields<'_, 'r> {
             None => (None, after.strip_prefix(':').unwrap_or("")),
         };
         let value = self.lookup(name, numbering)?;
-        let origin = self.render.origin_of(&value);
+        let mut origin = self.render.origin_of(&value);
         let value = match conversion {
             None => value,
-            Some('s') => Val::text(to_str(self.render, &value)?, origin),
+            Some('s') => Val::text(self.render.text_of(&value)?, origin),
             Some('r') => Val::text(to_repr(self.render, &value)?, origin),
             Some('a') => Val::text(to_ascii(self.render, &value)?, origin),
             Some(other) => return Err(invalid(format!("unknown conversion `{other}` in a format"))),
         };
         let spec = if spec.contains(['{', '}']) {
             let mut inner = Builder::new();
-            let mut ignored = Origin::AUTHOR;
             let text = Text::from(spec.to_owned());
-            self.format_at(&text, Origin::AUTHOR, numbering, depth - 1, &mut inner, &mut ignored)?;
-            inner.finish().as_str().to_owned()
+            // What fills the room around a value comes from the format, which can have fields itself.
+            self.format_at(&text, Origin::AUTHOR, numbering, depth - 1, &mut inner, &mut origin)?;
+            inner.into_string()
         } else {
             spec.to_owned()
         };
-        let text = format_field(self.render, &value, &spec)?;
+        let text = match spec.is_empty() {
+            true => self.render.text_of(&value)?,
+            false => format_field(self.render, &value, &spec)?.into(),
+        };
         let escape = self.escape && !value.value.is_safe();
-        Ok((if escape { python::escape_html(&text) } else { text }, origin))
+        Ok((if escape { text.map(python::escape_html) } else { text }, origin))
     }
 
     fn lookup(&self, name: &str, numbering: &mut Numbering) -> Result<Val<'r>> {
@@ -312,7 +315,7 @@ pub(crate) fn percent_with<'r>(
             None => out.push_text(&text.slice(at, at + 1), template.origin),
             Some((shown, value)) => {
                 origin = render.origins.mix(origin, value);
-                out.push(&shown, value);
+                out.push_text(&shown, value);
             }
         }
         render.spend_growth(&mut paid, out.len())?;
@@ -324,7 +327,7 @@ pub(crate) fn percent_with<'r>(
     {
         return Err(invalid("a format has too many arguments"));
     }
-    Ok(Val::text(out.finish().safe(text.is_safe()), origin))
+    Ok(out.finish(origin, text.is_safe()))
 }
 
 struct Percent<'f, 'r> {
@@ -368,7 +371,7 @@ impl<'r> Percent<'_, 'r> {
     }
 
     /// One field behind its `%`: how many bytes it takes, and its text with the origin; nothing for `%%`.
-    fn field(&mut self, rest: &str) -> Result<(usize, Option<(String, Origin)>)> {
+    fn field(&mut self, rest: &str) -> Result<(usize, Option<(Text<'r>, Origin)>)> {
         let characters: Vec<char> = rest.chars().take(256).collect();
         let mut at = 0;
         let mut named = None;
@@ -408,7 +411,13 @@ impl<'r> Percent<'_, 'r> {
             return Ok((length, None));
         }
         let value = self.next(named.as_deref())?;
-        let text = self.shown(&value, letter, spec)?;
+        let plain = letter == 's' && spec.width == 0 && spec.precision.is_none();
+        let text = match &value.value {
+            // A text stays as it is, with its pieces.
+            Value::Text(text) if plain && self.escape && !text.is_safe() => text.map(python::escape_html),
+            Value::Text(text) if plain => text.clone(),
+            _ => self.shown(&value, letter, spec)?.into(),
+        };
         Ok((length, Some((text, self.render.origin_of(&value)))))
     }
 

@@ -125,6 +125,7 @@ fn dict_from<'r>(render: &Render<'r>, args: Args<'r>) -> Result<Val<'r>> {
     let mut dict = Dict::default();
     match args.positional.as_slice() {
         [] => {}
+        [Val { value: Value::Undefined(missing), .. }] => return Err(missing.error()),
         [from] => match render.pairs(from)? {
             Some(pairs) => {
                 for (key, value) in pairs {

@@ -82,7 +82,7 @@ impl<'r> Render<'r> {
                 builder.push_text(&shown(b), right.origin);
                 self.spend_text(builder.len())?;
                 let origin = self.origins.mix(self.origin_of(left), self.origin_of(right));
-                Ok(Val::text(builder.finish().safe(safe), origin))
+                Ok(builder.finish(origin, safe))
             }
             (Value::List(_) | Value::Array(_), Value::List(_) | Value::Array(_)) => {
                 let mut items = self.item_list(left)?;
@@ -105,6 +105,9 @@ impl<'r> Render<'r> {
             (Some(times), None) => (right, times),
             _ => return Err(mismatch(Binary::Multiply, left, right)),
         };
+        if i64::try_from(times).is_err() {
+            return Err(too_large());
+        }
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         let origin = self.origins.mix(self.origin_of(left), self.origin_of(right));
         match &value.value {
@@ -120,7 +123,7 @@ impl<'r> Render<'r> {
                 for _ in 0..times {
                     builder.push_text(text, origin);
                 }
-                Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
+                Ok(builder.finish(origin, text.is_safe()))
             }
             Value::List(_) | Value::Array(_) | Value::Tuple(_) => {
                 let items = self.item_list(value)?;

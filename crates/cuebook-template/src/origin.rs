@@ -32,7 +32,7 @@ pub(crate) struct Table<'r> {
 }
 
 /// How many names are remembered by their address.
-const NOTED: usize = 16;
+const NOTED: usize = 8;
 
 impl<'r> Table<'r> {
     /// A table with room for about so many nodes.
@@ -64,7 +64,10 @@ impl<'r> Table<'r> {
 
     /// The node of a variable that was not asked for before.
     pub fn variable(&self, name: &'r str) -> Origin {
-        self.named(Kept::Variable, name)
+        match Short::of(name) {
+            Some(name) => self.push(Kept::Short(name)),
+            None => self.named(Kept::Variable, name),
+        }
     }
 
     /// The node of a variable of which nothing is kept but its name.
@@ -78,7 +81,7 @@ impl<'r> Table<'r> {
     }
 
     /// A part of a value by a name that the template or the caller's data keeps.
-    #[inline]
+    #[inline(always)]
     pub fn part(&self, parent: Origin, key: &'r str) -> Origin {
         if parent.is_author() {
             return parent;
@@ -89,8 +92,13 @@ impl<'r> Table<'r> {
         if known == address && text.1 as usize == key.len() {
             return self.push(Kept::Key(parent, text));
         }
+        self.new_part(parent, key, place)
+    }
+
+    #[inline(never)]
+    fn new_part(&self, parent: Origin, key: &str, place: &Cell<(usize, Text)>) -> Origin {
         let text = self.origins.borrow_mut().note(key);
-        place.set((address, text));
+        place.set((key.as_ptr() as usize, text));
         self.push(Kept::Key(parent, text))
     }
 
@@ -136,9 +144,28 @@ struct Text(u32, u32);
 /// The bytes of a name that one node has: as many as fit without making nodes larger.
 const PART: usize = 15;
 
+/// A name that fits into a node: its bytes, and how many they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Short([u8; PART - 1], u8);
+
+impl Short {
+    #[inline]
+    fn of(name: &str) -> Option<Short> {
+        let mut bytes = [0; PART - 1];
+        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+        Some(Short(bytes, name.len() as u8))
+    }
+
+    fn name(&self) -> &str {
+        std::str::from_utf8(&self.0[..usize::from(self.1)]).unwrap_or_default()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 enum Kept {
     Author,
+    /// A variable with a short name.
+    Short(Short),
     Variable(Text),
     Key(Origin, Text),
     Index(Origin, u32),
@@ -216,7 +243,7 @@ impl Origins {
     fn leaf(&self, origin: Origin, open: &mut Vec<Origin>, found: &mut Vec<Path>) {
         let mut steps = Vec::new();
         let mut at = origin;
-        loop {
+        let variable = loop {
             match self.nodes.get(at.0 as usize) {
                 Some(Kept::Key(parent, key)) => {
                     let key = self.name(*key);
@@ -231,17 +258,16 @@ impl Origins {
                     steps.push(self.name(*way));
                     at = *parent;
                 }
-                Some(Kept::Variable(variable)) => {
-                    steps.reverse();
-                    let path = Path { variable: self.name(*variable), inside: steps.concat() };
-                    if !found.contains(&path) {
-                        found.push(path);
-                    }
-                    return;
-                }
+                Some(Kept::Variable(name)) => break self.name(*name),
+                Some(Kept::Short(name)) => break name.name().to_owned(),
                 Some(Kept::Mix(..)) => return open.push(at),
                 _ => return,
             }
+        };
+        steps.reverse();
+        let path = Path { variable, inside: steps.concat() };
+        if !found.contains(&path) {
+            found.push(path);
         }
     }
 }
@@ -259,7 +285,7 @@ mod tests {
     #[test]
     fn names_of_any_length_come_back() {
         assert_eq!(std::mem::size_of::<super::Kept>(), 16);
-        for length in [0, 1, 14, 15, 16, 29, 30, 31, 200] {
+        for length in [0, 1, 13, 14, 15, 16, 29, 30, 31, 200] {
             let name: String = "ä".repeat(length / 2) + &"x".repeat(length % 2);
             let table = Table::new(0);
             let origin = table.index(table.variable(&name), 1);

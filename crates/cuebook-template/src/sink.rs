@@ -128,17 +128,27 @@ impl Sink {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, text: &str, mark: Mark) -> Result<()> {
         if text.is_empty() {
-            if matches!(mark, Mark::Value { .. } | Mark::Constant { .. }) {
-                self.empty(mark);
-            }
+            self.write_nothing(mark);
             return Ok(());
         }
         self.pieces.push(Piece { start: self.text.len() as u32, mark });
         self.text.push_str(text);
         self.check()
+    }
+
+    #[cold]
+    fn write_nothing(&mut self, mark: Mark) {
+        match mark {
+            Mark::Value { .. } => self.empty(mark),
+            // No bytes of the author, so it is a value that printed nothing.
+            Mark::Constant { unit, offset } => {
+                self.empty(Mark::Value { unit, tag: offset, origin: Origin::AUTHOR });
+            }
+            _ => {}
+        }
     }
 
     /// Writes a number in decimal digits.

@@ -6,7 +6,7 @@ use crate::python::is_cased;
 use crate::render::Kind::Any;
 use crate::render::Spans::Mixes;
 use crate::render::{Call, Definition, need, row};
-use crate::value::{Special, Val, Value, type_error};
+use crate::value::{Special, Val, Value};
 
 /// The tests, in the order of their names.
 pub(crate) static TESTS: [Definition; 39] = [
@@ -112,7 +112,7 @@ pub(crate) static TESTS: [Definition; 39] = [
         let known = |name: &str| {
             call.render.library.filter(name).is_some() || call.render.env.filters.contains_key(name)
         };
-        is(call.value.value.as_str().is_some_and(known))
+        named(call, known)
     }),
     row(
         "float",
@@ -239,7 +239,7 @@ pub(crate) static TESTS: [Definition; 39] = [
     row("test", &[], Mixes, "A test of this name exists.", ("{{ 'odd' is test }}", "True"), |call| {
         let known =
             |name: &str| call.render.library.test(name).is_some() || call.render.env.tests.contains_key(name);
-        is(call.value.value.as_str().is_some_and(known))
+        named(call, known)
     }),
     row("true", &[], Mixes, "The value is `true`.", ("{{ 1 is true }}", "False"), |call| {
         is(matches!(call.value.value, Value::Bool(true)))
@@ -266,6 +266,12 @@ fn is<'r>(holds: bool) -> Result<Val<'r>> {
     Ok(Value::Bool(holds).into())
 }
 
+/// Whether the value is the name of something. What could not be a key is an error.
+fn named<'r>(call: &Call<'_, 'r>, known: impl Fn(&str) -> bool) -> Result<Val<'r>> {
+    call.render.key_of(&call.value.value)?;
+    is(call.value.value.as_str().is_some_and(known))
+}
+
 fn compared<'r>(call: &mut Call<'_, 'r>, comparison: Comparison) -> Result<Val<'r>> {
     let other = call.arg(0).cloned().unwrap_or_else(Val::undefined);
     is(call.render.holds(comparison, &call.value, &other)?)
@@ -277,9 +283,6 @@ fn cased<'r>(call: &mut Call<'_, 'r>, other: fn(char) -> bool) -> Result<Val<'r>
 }
 
 fn remainder<'r>(call: &mut Call<'_, 'r>, by: &Val<'r>, wanted: i64) -> Result<Val<'r>> {
-    if call.value.value.as_number().is_none() || by.value.as_number().is_none() {
-        return Err(type_error(format!("`{}` needs numbers", call.name)));
-    }
     let rest = call.render.binary(crate::ast::Binary::Remainder, &call.value, by)?;
     is(rest.value.as_number() == Some(wanted as f64))
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::origin::Origin;
 use crate::sink::{Mark, Piece, Sink, cut};
+use crate::value::Val;
 
 /// The tag of a value that no tag has printed yet.
 pub(crate) const UNPRINTED: u32 = u32::MAX;
@@ -17,6 +18,8 @@ pub(crate) fn unprinted(origin: Origin) -> Mark {
 #[derive(Debug, Clone)]
 pub(crate) enum Text<'r> {
     Borrowed(bool, &'r str),
+    /// A string that the author wrote inside a tag: the number of the template, and the offset there.
+    Written(bool, u16, u32, &'r str),
     Shared(bool, Rc<str>),
     /// Text whose parts have several origins.
     Marked(bool, Rc<Sink>),
@@ -41,10 +44,19 @@ impl From<Sink> for Text<'_> {
 }
 
 impl<'r> Text<'r> {
+    /// A string of an expression, and where its content is if the file has exactly these bytes.
+    #[inline]
+    pub fn written(text: &'r str, unit: u32, offset: Option<u32>) -> Text<'r> {
+        match (u16::try_from(unit), offset) {
+            (Ok(unit), Some(offset)) => Text::Written(false, unit, offset, text),
+            _ => Text::Borrowed(false, text),
+        }
+    }
+
     #[inline]
     pub fn as_str(&self) -> &str {
         match self {
-            Text::Borrowed(_, text) => text,
+            Text::Borrowed(_, text) | Text::Written(.., text) => text,
             Text::Shared(_, text) => text,
             Text::Marked(_, sink) => &sink.text,
         }
@@ -52,13 +64,16 @@ impl<'r> Text<'r> {
 
     #[inline]
     pub fn is_safe(&self) -> bool {
-        let (Text::Borrowed(safe, _) | Text::Shared(safe, _) | Text::Marked(safe, _)) = self;
-        *safe
+        match self {
+            Text::Borrowed(safe, _) | Text::Written(safe, ..) => *safe,
+            Text::Shared(safe, _) | Text::Marked(safe, _) => *safe,
+        }
     }
 
     pub fn safe(self, safe: bool) -> Text<'r> {
         match self {
             Text::Borrowed(_, text) => Text::Borrowed(safe, text),
+            Text::Written(_, unit, offset, text) => Text::Written(safe, unit, offset, text),
             Text::Shared(_, text) => Text::Shared(safe, text),
             Text::Marked(_, sink) => Text::Marked(safe, sink),
         }
@@ -73,10 +88,24 @@ impl<'r> Text<'r> {
         }
     }
 
+    /// The mark of a text without pieces. A string of the author's is one only as long as no variable took part.
+    #[inline]
+    pub fn mark(&self, origin: Origin) -> Mark {
+        match self {
+            Text::Written(_, unit, offset, _) if origin.is_author() => {
+                Mark::Constant { unit: u32::from(*unit), offset: *offset }
+            }
+            _ => unprinted(origin),
+        }
+    }
+
     /// A part of the text, with its pieces.
     pub fn slice(&self, start: usize, end: usize) -> Text<'r> {
         match self {
             Text::Borrowed(safe, text) => Text::Borrowed(*safe, text.get(start..end).unwrap_or_default()),
+            Text::Written(safe, unit, offset, text) => {
+                Text::Written(*safe, *unit, offset + start as u32, text.get(start..end).unwrap_or_default())
+            }
             Text::Shared(safe, text) => Text::Shared(*safe, text.get(start..end).unwrap_or_default().into()),
             Text::Marked(safe, sink) => {
                 let mut part = Sink::new(usize::MAX);
@@ -90,7 +119,12 @@ impl<'r> Text<'r> {
     /// The text with every part changed by itself, for changes that look at one character at a time.
     pub fn map(&self, change: impl Fn(&str) -> String) -> Text<'r> {
         let Some(pieces) = self.pieces() else {
-            return Text::from(change(self.as_str())).safe(self.is_safe());
+            let changed = change(self.as_str());
+            return if changed == self.as_str() {
+                self.clone()
+            } else {
+                Text::from(changed).safe(self.is_safe())
+            };
         };
         let text = self.as_str();
         let mut sink = Sink::new(usize::MAX);
@@ -128,7 +162,6 @@ impl Builder {
     /// Adds text that has one origin.
     pub fn push(&mut self, text: &str, origin: Origin) {
         self.mark(text, unprinted(origin));
-        self.see(origin);
     }
 
     /// Adds text with a mark.
@@ -136,24 +169,19 @@ impl Builder {
         if text.is_empty() {
             return;
         }
-        if !matches!(mark, Mark::Value { tag: UNPRINTED, .. }) {
-            self.mixed = true;
+        match (mark, self.origin) {
+            (Mark::Value { tag: UNPRINTED, origin, .. }, None) => self.origin = Some(origin),
+            (Mark::Value { tag: UNPRINTED, origin, .. }, Some(known)) => self.mixed |= known != origin,
+            _ => self.mixed = true,
         }
         self.sink.pieces.push(Piece { start: self.sink.text.len() as u32, mark });
         self.sink.text.push_str(text);
     }
 
-    fn see(&mut self, origin: Origin) {
-        match self.origin {
-            None => self.origin = Some(origin),
-            Some(known) => self.mixed |= known != origin,
-        }
-    }
-
     /// Adds a text with the origins of its parts; `origin` if it has only one.
     pub fn push_text(&mut self, text: &Text<'_>, origin: Origin) {
         match text.pieces() {
-            None => self.push(text.as_str(), origin),
+            None => self.mark(text.as_str(), text.mark(origin)),
             Some(pieces) => {
                 let base = self.sink.text.len() as u32;
                 let moved = pieces.iter().map(|piece| Piece { start: piece.start + base, mark: piece.mark });
@@ -164,7 +192,16 @@ impl Builder {
         }
     }
 
-    pub fn finish<'r>(self) -> Text<'r> {
-        if self.mixed { Text::from(self.sink) } else { Text::from(self.sink.text) }
+    /// The text as a value. `all` is where everything came from that took part: the origin of a text without parts.
+    pub fn finish<'r>(self, all: Origin, safe: bool) -> Val<'r> {
+        match self.mixed {
+            true => Val::text(Text::from(self.sink).safe(safe), Origin::AUTHOR),
+            false => Val::text(Text::from(self.sink.text).safe(safe), self.origin.unwrap_or(all)),
+        }
+    }
+
+    /// The text alone.
+    pub fn into_string(self) -> String {
+        self.sink.text
     }
 }

@@ -2,50 +2,10 @@
 
 mod support;
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use cuebook_template::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
 const NOW: &str = "2026-07-04T05:06:07[UTC]";
-
-/// The environment that `transformers` documents for chat templates, with a clock that does not move.
-const PEER: &str = r#"
-import json, sys
-from datetime import datetime
-from jinja2 import nodes
-from jinja2.exceptions import TemplateError
-from jinja2.ext import Extension, loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-class Generation(Extension):
-    tags = {"generation"}
-    def parse(self, parser):
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-        return nodes.CallBlock(self.call_method("_text"), [], [], body).set_lineno(line)
-    def _text(self, caller):
-        return caller()
-
-def raise_exception(message):
-    raise TemplateError(message)
-
-def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols, "jinja2.ext.do"])
-env.filters["tojson"] = tojson
-env.globals["raise_exception"] = raise_exception
-env.globals["strftime_now"] = lambda format: datetime(2026, 7, 4, 5, 6, 7).strftime(format)
-out = []
-for case in json.load(sys.stdin):
-    try:
-        out.append({"text": env.from_string(case["main"]).render(case["context"])})
-    except Exception as error:
-        out.append({"error": str(error)})
-print(json.dumps(out))
-"#;
 
 fn environment() -> Environment {
     let mut env = Environment::chat();
@@ -94,35 +54,13 @@ fn written() -> Vec<Json> {
     texts.iter().map(|text| json!({"main": text, "context": context})).collect()
 }
 
-fn recorded() -> Vec<Json> {
-    let Some(folder) = std::env::var_os("CUEBOOK_CONFORMANCE") else { return Vec::new() };
-    let file = std::path::PathBuf::from(folder).join("prompts/cases.json");
-    let text = std::fs::read_to_string(file).expect("the cases can be read");
-    let cases: Vec<Json> = serde_json::from_str(&text).expect("the cases are JSON");
-    let is_chat = |case: &Json| {
-        case["options"]["trim_blocks"].as_bool() == Some(true) && case["context"]["messages"].is_array()
-    };
-    cases.into_iter().filter(is_chat).collect()
-}
-
 #[test]
 fn chat_templates_render_as_transformers_renders_them() {
     let Some(python) = support::jinja2() else { return };
     let mut cases = written();
     let ours = cases.len();
-    cases.extend(recorded());
-    let mut child = Command::new(python)
-        .args(["-W", "ignore", "-c", PEER])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python starts");
-    let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    let input = serde_json::to_string(&cases).expect("JSON");
-    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output().expect("python ends");
-    writer.join().expect("the writer ends").expect("the cases are written");
-    let expected: Vec<Json> = serde_json::from_slice(&output.stdout).expect("python writes JSON");
+    cases.extend(support::chat_cases());
+    let expected = support::transformers(&python, &cases);
     assert_eq!(expected.len(), cases.len());
     let (mut same, mut decided, mut wrong) = (0, 0, Vec::new());
     for (case, expected) in cases.iter().zip(&expected) {

@@ -1,5 +1,8 @@
 //! Where every byte of a text came from.
 
+#[path = "support/spans.rs"]
+mod spans;
+
 use cuebook_template::{Environment, Mark, Output};
 use serde_json::{Value as Json, json};
 
@@ -76,10 +79,10 @@ fn operators_and_filters_combine_the_origins_of_their_inputs() {
     let values = json!({"a": "x", "b": "y", "n": 2, "m": 3, "list": ["p", "q"]});
     expect("{{ a ~ '-' ~ b }}", values.clone(), &[("x", "a"), ("-", "main=8"), ("y", "b")]);
     expect("{{ n + m }}", values.clone(), &[("5", "n m")]);
-    expect("{{ list|join(', ') }}", values.clone(), &[("p", "list[0]"), (", ", ""), ("q", "list[1]")]);
+    expect("{{ list|join(', ') }}", values.clone(), &[("p", "list[0]"), (", ", "main=14"), ("q", "list[1]")]);
     expect("{{ (a ~ b)|upper }}", values.clone(), &[("X", "a"), ("Y", "b")]);
     expect("{{ [a, b]|tojson }}", values.clone(), &[("[\"x\", \"y\"]", "a b")]);
-    expect("{{ 'a-a'|replace('a', b) }}", values, &[("y", "b"), ("-", ""), ("y", "b")]);
+    expect("{{ 'a-a'|replace('a', b) }}", values, &[("y", "b"), ("-", "main=5"), ("y", "b")]);
 }
 
 #[test]
@@ -93,8 +96,8 @@ fn text_that_a_filter_leaves_in_place_keeps_its_spans() {
         &[("one", "a"), ("\n", ""), ("  ", ""), ("two", "b")],
     );
     expect("{{ (a ~ ' ' ~ b).split(' ')|last }}", values.clone(), &[("two", "b")]);
-    expect("{{ '%s/%s' % (a, b) }}", values.clone(), &[("one", "a"), ("/", ""), ("two", "b")]);
-    expect("{{ '{}+{}'.format(a, b) }}", values, &[("one", "a"), ("+", ""), ("two", "b")]);
+    expect("{{ '%s/%s' % (a, b) }}", values.clone(), &[("one", "a"), ("/", "main=6"), ("two", "b")]);
+    expect("{{ '{}+{}'.format(a, b) }}", values, &[("one", "a"), ("+", "main=6"), ("two", "b")]);
 }
 
 #[test]
@@ -119,4 +122,40 @@ fn pieces_cover_the_text() {
 #[test]
 fn a_default_depends_on_the_variable_it_replaces() {
     expect("{{ name|default('you') }}", json!({}), &[("you", "name")]);
+}
+
+#[test]
+fn a_string_inside_a_tag_keeps_its_place() {
+    let values = json!({"x": "X", "yes": true});
+    expect("{{ 'a' if yes else 'b' }}", values.clone(), &[("a", "main=4")]);
+    expect("{% set t = 'tea' %}{{ t }}", values.clone(), &[("tea", "main=12")]);
+    expect(
+        "{% macro m(kind='plain') %}{{ kind }}{% endmacro %}{{ m() }}",
+        values.clone(),
+        &[("plain", "main=17")],
+    );
+    expect(
+        "{% macro m(kind) %}{{ kind }}{% endmacro %}{{ m(kind='fancy') }}",
+        values.clone(),
+        &[("fancy", "main=54")],
+    );
+    expect(
+        "{{ ['a', 'b']|join('-') }}",
+        values.clone(),
+        &[("a", "main=5"), ("-", "main=20"), ("b", "main=10")],
+    );
+    expect("{{ {'k': 'v'}.k }}{{ 'abcd'[1:3] }}", values.clone(), &[("v", "main=10"), ("bc", "main=23")]);
+    // What is changed, or has an escape, is computed by the tag.
+    expect("{{ 'a'|upper }}{{ '\\t' }}", values.clone(), &[("A", ""), ("\t", "")]);
+    // What replaces an undefined variable depends on it.
+    expect("{{ nothing|default('d') }}", values, &[("d", "nothing")]);
+}
+
+#[test]
+fn an_include_without_context_writes_its_text_in_place() {
+    expect(
+        "{% set t %}a{% include 'part' without context %}{% endset %}[{{ t }}]",
+        json!({"who": "Ada"}),
+        &[("[", "main=60"), ("a", "main=11"), ("<", "part=0"), (">", "part=10"), ("]", "main=68")],
+    );
 }

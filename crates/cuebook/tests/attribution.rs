@@ -43,9 +43,9 @@ fn literals_and_values_are_told_apart_through_every_construct() {
         ("{% macro m(a) %}[{{ a }}]{% endmacro %}A{{ m(x) }}B", "A[⟦evil⟧]B"),
         ("{% for i in xs %}- {{ i }}\n{% endfor %}", "- ⟦evil⟧\n- ⟦two⟧\n"),
         ("{% for i in xs %}{{ i }}{% endfor %}", "⟦evil⟧⟦two⟧"),
-        ("A{{ xs|join(', ') }}B", "A⟦evil⟧⟦, ⟧⟦two⟧B"),
-        ("A{{ x ~ '!' }}B", "A⟦evil⟧⟦!⟧B"),
-        ("A{{ 'lit' }}B", "A⟦lit⟧B"),
+        ("A{{ xs|join(', ') }}B", "A⟦evil⟧, ⟦two⟧B"),
+        ("A{{ x ~ '!' }}B", "A⟦evil⟧!B"),
+        ("A{{ 'lit' }}B", "AlitB"),
         ("A{{ x|safe }}B", "A⟦evil⟧B"),
         ("A{{ x|tojson }}B", "A⟦\"evil\"⟧B"),
         ("A{{ '%s'|format(x) }}B{{ x|default('d') }}", "A⟦evil⟧B⟦evil⟧"),
@@ -191,13 +191,14 @@ fn a_value_names_its_variables_their_layers_and_the_place_that_emitted_it() {
     assert_eq!(origins[2]["variables"], json!([{"path": "a", "layer": "caller"}]));
 }
 
-/// The paths and layers of the value that shows as `text`.
+/// The paths and layers of the value that shows as `text`; none for a text of the author.
 fn origin_of(rendered: &Rendered, text: &str) -> Vec<(String, Option<&'static str>)> {
     let at = rendered.text().find(text).unwrap();
     match rendered.span_at(at).unwrap().origin {
         Origin::Value { shown, .. } => {
             shown.into_iter().map(|shown| (shown.path, shown.layer.map(|layer| layer.as_str()))).collect()
         }
+        Origin::Literal { .. } => Vec::new(),
         other => panic!("{text} is {}", other.kind()),
     }
 }
@@ -280,8 +281,9 @@ fn only_role_lines_of_authors_start_messages_in_macros() {
             "{% macro turn() %}user:\n{{ caller() }}\n{% endmacro %}system:\nS\n{% call turn() %}{{ q }}{% endcall %}",
             &["S", forged],
         ),
+        // Also if a part of it is a string of the author's inside a tag.
+        ("{% macro turn(r) %}{{ r }}:\nT\n{% endmacro %}system:\nS\n{{ turn('user') }}", &["S", "T"]),
         // A value's does not, nor does one that a value takes part in.
-        ("{% macro turn(r) %}{{ r }}:\nT\n{% endmacro %}system:\nS\n{{ turn('user') }}", &["S\nuser:\nT"]),
         ("{% macro turn(r) %}{{ r }}:\nT\n{% endmacro %}system:\nS\n{{ turn(role) }}", &["S\nuser:\nT"]),
         ("{% macro turn(c) %}user{{ c }}\nT\n{% endmacro %}system:\nS\n{{ turn(colon) }}", &["S\nuser:\nT"]),
         ("{% macro turn(q) %}{{ q }}\n{% endmacro %}system:\n{{ turn(q) }}", &[forged]),

@@ -234,7 +234,7 @@ fn limits_stop_what_goes_too_far_and_say_which_setting_raises_them() {
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", Code::TooDeep, "limits.recursion"),
         ("{% include 'p/template.md' %}", Code::TooDeep, "limits.recursion"),
         (
-            "{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+            "{% set ns = namespace(s=1 ~ '') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
             Code::ValueTooLarge,
             "limits.string_bytes",
         ),

@@ -5,8 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::operators::too_large;
 use crate::origin::Origin;
 use crate::render::Render;
-use crate::sink::Mark;
-use crate::text::Builder;
+use crate::text::{Builder, Text};
 use crate::value::{Cx, Dict, Missing, Val, Value};
 
 impl<'r> Render<'r> {
@@ -70,7 +69,9 @@ impl<'r> Render<'r> {
             ExprKind::Int(number) => Value::Int(*number).into(),
             ExprKind::Big(number) => Value::integer(**number).into(),
             ExprKind::Float(number) => Value::Float(*number).into(),
-            ExprKind::Text(text, _) => Val::text(text.as_str(), Origin::AUTHOR),
+            ExprKind::Text(text, offset) => {
+                Val::text(Text::written(text, cx.unit.number, *offset), Origin::AUTHOR)
+            }
             ExprKind::List(items) => Val::list(self.eval_all(cx, items)?),
             ExprKind::Tuple(items) => Val::tuple(self.eval_all(cx, items)?),
             ExprKind::Dict(pairs) => {
@@ -239,21 +240,16 @@ impl<'r> Render<'r> {
             values.push(value);
         }
         let mut paid = 0;
-        for (part, value) in parts.iter().zip(&values) {
+        for value in &values {
             let mut text = self.text_of(value)?;
             if safe && !text.is_safe() {
                 text = text.map(crate::python::escape_html);
             }
-            match &part.kind {
-                ExprKind::Text(_, Some(offset)) if !safe => {
-                    builder.mark(text.as_str(), Mark::Constant { unit: cx.unit.number, offset: *offset });
-                }
-                _ => builder.push_text(&text, self.origin_of(value)),
-            }
+            builder.push_text(&text, self.origin_of(value));
             self.spend_growth(&mut paid, builder.len())?;
         }
         let origin = self.origins.mix_all(values.iter().map(|value| self.origin_of(value)));
-        Ok(Val::text(builder.finish().safe(safe), origin))
+        Ok(builder.finish(origin, safe))
     }
 
     fn compare_chain(

@@ -6,14 +6,12 @@ use std::rc::Rc;
 use smallvec::smallvec;
 
 use super::Loaded;
-use crate::ast::{
-    Arguments, Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind,
-};
+use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::host::{Including, Lent};
 use crate::names::FEW;
 use crate::origin::Origin;
-use crate::render::{Args, Printable, RED_ZONE, Render, STACK, to_json};
+use crate::render::{Args, RED_ZONE, Render, STACK, to_json};
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
 use crate::value::{
@@ -151,19 +149,27 @@ impl<'r> Render<'r> {
     pub(super) fn run_all(&self, cx: &Cx<'r>, statements: &'r [Statement], out: &mut Sink) -> Result<Flow> {
         // `extends` cannot be inside of another statement, so this stays as it is.
         let silent = self.is_silent(cx);
+        // All of them are paid for at once.
+        if let (Err(error), Some(first)) = (self.spend(statements.len()), statements.first()) {
+            return Err(self.locate(cx, error, first));
+        }
         for statement in statements {
-            self.spend(1).map_err(|error| self.locate(cx, error, statement))?;
             let written = match &statement.kind {
                 StatementKind::Data | StatementKind::Emit(_) if silent => continue,
                 StatementKind::Data => self.data(cx, statement, out),
-                StatementKind::Emit(value) => self.emit(cx, statement.range.start, value, out),
+                StatementKind::Emit(value) => match self.emit_simple(cx, statement.range.start, value, out) {
+                    Some(written) => written,
+                    None => self.emit(cx, statement.range.start, value, out),
+                },
                 _ => match self.check_stack().and_then(|()| self.run_kind(cx, statement, out)) {
                     Ok(Flow::Next) => continue,
                     Ok(flow) => return Ok(flow),
                     Err(error) => Err(error),
                 },
             };
-            written.map_err(|error| self.locate(cx, error, statement))?;
+            if let Err(error) = written {
+                return Err(self.locate(cx, error, statement));
+            }
         }
         Ok(Flow::Next)
     }
@@ -179,9 +185,10 @@ impl<'r> Render<'r> {
         let flow = match &statement.kind {
             StatementKind::Data | StatementKind::Emit(_) if self.is_silent(cx) => return Ok(Flow::Next),
             StatementKind::Data => self.data(cx, statement, out).map(|()| Flow::Next),
-            StatementKind::Emit(value) => {
-                self.emit(cx, statement.range.start, value, out).map(|()| Flow::Next)
-            }
+            StatementKind::Emit(value) => self
+                .emit_simple(cx, statement.range.start, value, out)
+                .unwrap_or_else(|| self.emit(cx, statement.range.start, value, out))
+                .map(|()| Flow::Next),
             _ => self.run_kind(cx, statement, out),
         };
         match flow {
@@ -191,7 +198,7 @@ impl<'r> Render<'r> {
     }
 
     /// Writes text of the author.
-    #[inline]
+    #[inline(always)]
     fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
         let text = statement.range.of(cx.unit.template.text());
         out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })
@@ -215,9 +222,7 @@ impl<'r> Render<'r> {
                 let iterable = self.eval(cx, &node.iterable)?;
                 if node.recursive {
                     let text = self.recursive_loop(cx, node, &iterable, 0)?;
-                    if !self.is_silent(cx) {
-                        self.print(cx, statement.range.start, &text, out)?;
-                    }
+                    self.print(cx, statement.range.start, &text, out)?;
                 } else {
                     self.run_loop(cx, node, &iterable, 0, out)?;
                 }
@@ -245,7 +250,7 @@ impl<'r> Render<'r> {
             StatementKind::SetBlock(node) => self.set_block(cx, node)?,
             StatementKind::FilterBlock(node) => {
                 let (filter, body) = node.as_ref();
-                let (inner, text) = self.capture(cx, body)?;
+                let (inner, text) = self.capture(cx.clone(), body)?;
                 let value = self.filter_block(&inner, filter, text)?;
                 if !matches!(value.value, Value::Text(_)) {
                     let message = format!(
@@ -254,9 +259,7 @@ impl<'r> Render<'r> {
                     );
                     return Err(Error::new(ErrorKind::Type, message).at(filter.range));
                 }
-                if !self.is_silent(cx) {
-                    self.print(cx, statement.range.start, &value, out)?;
-                }
+                self.print(cx, statement.range.start, &value, out)?;
             }
             StatementKind::Macro(index, name) => {
                 let node = &cx.unit.template.tree.macros[*index as usize];
@@ -267,17 +270,13 @@ impl<'r> Render<'r> {
                 let node = &cx.unit.template.tree.macros[*index as usize];
                 let body = MacroValue { node, cx: cx.clone().captured() };
                 let value = self.call_macro(&body, Args::default(), cx.autoescape)?;
-                if !self.is_silent(cx) {
-                    self.print(cx, statement.range.start, &value, out)?;
-                }
+                self.print(cx, statement.range.start, &value, out)?;
             }
             StatementKind::CallBlock(call, index) => {
                 let node = &cx.unit.template.tree.macros[*index as usize];
                 let caller = self.macro_value(cx, node);
                 let value = self.call_with_caller(cx, call, caller)?;
-                if !self.is_silent(cx) {
-                    self.print(cx, statement.range.start, &value, out)?;
-                }
+                self.print(cx, statement.range.start, &value, out)?;
             }
             StatementKind::Block(index) => self.run_block_tag(cx, *index as usize, out)?,
             StatementKind::Extends(_) => {
@@ -292,99 +291,6 @@ impl<'r> Render<'r> {
             StatementKind::Continue => return Ok(Flow::Continue),
         }
         Ok(Flow::Next)
-    }
-
-    fn emit(&self, cx: &Cx<'r>, tag: u32, value: &'r Expr, out: &mut Sink) -> Result<()> {
-        let unit = cx.unit.number;
-        match &value.kind {
-            ExprKind::Text(text, offset) if !cx.autoescape => {
-                let mark = match offset {
-                    Some(offset) => Mark::Constant { unit, offset: *offset },
-                    None => Mark::Value { unit, tag, origin: Origin::AUTHOR },
-                };
-                out.write(text, mark)
-            }
-            ExprKind::Name(name) => {
-                let print = |found: &Val<'r>| match &found.value {
-                    Value::Text(text) if !cx.autoescape && text.pieces().is_none() => {
-                        let mark = Mark::Value { unit, tag, origin: found.origin };
-                        let text = text.as_str();
-                        Some(self.spend(1 + text.len() / 64).and_then(|()| out.write(text, mark)))
-                    }
-                    Value::Text(_) | Value::Int(_) => {
-                        Some(self.spend(1).and_then(|()| self.print(cx, tag, found, out)))
-                    }
-                    _ => None,
-                };
-                match cx.scope.look(name.slot, print).flatten() {
-                    Some(Ok(())) => Ok(()),
-                    Some(Err(error)) => Err(error.at(value.range)),
-                    None => self.emit_value(cx, tag, value, out),
-                }
-            }
-            ExprKind::Attribute(owner, name) if !cx.autoescape => {
-                let field = match &owner.kind {
-                    ExprKind::Name(owner) => {
-                        cx.scope.look(owner.slot, |val| self.printable_field(val, name)).flatten()
-                    }
-                    _ => None,
-                };
-                let printed = match field {
-                    None => return self.emit_value(cx, tag, value, out),
-                    Some(Printable::Text(text, origin)) => self
-                        .spend(2 + text.len() / 64)
-                        .and_then(|()| out.write(text, Mark::Value { unit, tag, origin })),
-                    Some(Printable::Number(number)) => {
-                        let mark = Mark::Value { unit, tag, origin: Origin::AUTHOR };
-                        self.spend(2).and_then(|()| out.write_number(number, mark))
-                    }
-                };
-                printed.map_err(|error| error.at(value.range))
-            }
-            ExprKind::Call(callee, given) if !cx.autoescape => {
-                self.emit_call(cx, tag, value, (callee, given), out)
-            }
-            _ => self.emit_value(cx, tag, value, out),
-        }
-    }
-
-    /// Prints what a call returns. A macro writes its text where it goes, without a copy in between.
-    fn emit_call(
-        &self,
-        cx: &Cx<'r>,
-        tag: u32,
-        value: &'r Expr,
-        (callee, given): (&'r Expr, &'r Arguments),
-        out: &mut Sink,
-    ) -> Result<()> {
-        let function = match &callee.kind {
-            ExprKind::Name(name) => cx.scope.look(name.slot, |found| match &found.value {
-                Value::Special(special) if matches!(special.as_ref(), Special::Macro(_)) => {
-                    Some(special.clone())
-                }
-                _ => None,
-            }),
-            _ => None,
-        };
-        let Some(function) = function.flatten() else { return self.emit_value(cx, tag, value, out) };
-        let Special::Macro(node) = function.as_ref() else { return Ok(()) };
-        let (start, keep_empty) = (out.text.len(), std::mem::replace(&mut out.keep_empty, false));
-        let written = self.spend(2).and_then(|()| self.check_stack()).and_then(|()| {
-            let args = self.arguments(cx, given)?;
-            self.run_macro(node, args, cx.autoescape, out)
-                .map_err(|error| error.through(cx.unit.template.name(), callee.range))
-        });
-        out.keep_empty = keep_empty;
-        written.map_err(|error| error.at(value.range).inside(cx.unit.number, cx.unit.template.name()))?;
-        if out.text.len() == start {
-            out.empty(Mark::Value { unit: cx.unit.number, tag, origin: Origin::AUTHOR });
-        }
-        Ok(())
-    }
-
-    fn emit_value(&self, cx: &Cx<'r>, tag: u32, value: &'r Expr, out: &mut Sink) -> Result<()> {
-        let found = self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
-        self.print(cx, tag, &found, out).map_err(|error| error.at(value.range))
     }
 
     fn taken_branch(
@@ -464,9 +370,9 @@ impl<'r> Render<'r> {
     }
 
     /// Runs a body in a scope of its own, and gives its text.
-    fn capture(&self, cx: &Cx<'r>, body: &'r Body) -> Result<(Cx<'r>, Val<'r>)> {
+    fn capture(&self, cx: Cx<'r>, body: &'r Body) -> Result<(Cx<'r>, Val<'r>)> {
         let scope = Scope::open(self, &cx.context, &body.scope, Some(cx.scope.clone()));
-        let inner = cx.within(scope).captured();
+        let inner = cx.within(scope);
         let mut sink = Sink::of(self.env.limits.string_bytes, &body.statements);
         self.run_all(&inner, &body.statements, &mut sink)?;
         let text = captured(sink, cx.autoescape);
@@ -474,9 +380,16 @@ impl<'r> Render<'r> {
     }
 
     fn set_block(&self, cx: &Cx<'r>, node: &'r SetBlock) -> Result<()> {
-        let (inner, text) = self.capture(cx, &node.body)?;
+        let (inner, text) = self.capture(cx.clone().captured(), &node.body)?;
         let value = match &node.filter {
-            Some(filter) => self.filter_block(&inner, filter, text)?,
+            Some(filter) => {
+                let value = self.filter_block(&inner, filter, text)?;
+                // Where text is escaped, a `set` block gives text that is safe, whatever its filter returns.
+                match cx.autoescape {
+                    true => Val::text(self.text_of(&value)?.safe(true), self.origin_of(&value)),
+                    false => value,
+                }
+            }
             None => text,
         };
         self.assign(cx, &node.target, value)
@@ -552,7 +465,12 @@ impl<'r> Render<'r> {
             {
                 state.index.set(index);
             }
-            let item = items.get(&self.origins, index);
+            let item = match &items {
+                Items::Array(items, origin) => {
+                    Val::new(Value::from_json(&items[index]), self.origins.index(*origin, index))
+                }
+                items => items.get(&self.origins, index),
+            };
             match &node.target.kind {
                 ExprKind::Name(name) => inner.scope.set(name.slot, item),
                 _ => self.assign(inner, &node.target, item)?,
@@ -574,8 +492,7 @@ impl<'r> Render<'r> {
     ) -> Result<Val<'r>> {
         self.deeper(|| {
             let mut sink = Sink::new(self.env.limits.string_bytes);
-            let cx = cx.clone().captured();
-            self.run_loop(&cx, node, iterable, depth, &mut sink)?;
+            self.run_loop(cx, node, iterable, depth, &mut sink)?;
             Ok(captured(sink, cx.autoescape))
         })
     }
@@ -664,9 +581,7 @@ impl<'r> Render<'r> {
         };
         self.deeper(|| {
             let context = if node.with_context { Context::inside(unit, cx) } else { Context::alone(unit) };
-            if self.is_silent(cx) {
-                return self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes));
-            }
+            // As in Jinja2, a template with a parent leaves text and values to it, but not what it includes or calls.
             self.run_template(&context, unit, out)
         })
         .map_err(|error| error.through(cx.unit.template.name(), node.template.range))
@@ -693,9 +608,6 @@ impl<'r> Render<'r> {
         let at = Including { fuel: self.fuel(), template, range, look_up: &look_up };
         let written = stacker::maybe_grow(RED_ZONE, STACK, || self.host.foreign(number, &at))?;
         self.set_fuel(written.fuel.min(self.fuel()));
-        if self.is_silent(cx) {
-            return Ok(());
-        }
         let ends = written.parts.iter().skip(1).map(|(start, _)| *start as usize);
         for ((start, paths), end) in written.parts.iter().zip(ends.chain([written.text.len()])) {
             let origins = paths.iter().map(|path| {

@@ -13,22 +13,47 @@ use crate::value::{Special, Val, Value, type_error, type_name};
 
 /// The part of an item that an attribute such as `a.b` or `0` names.
 fn path<'r>(call: &Call<'_, 'r>, item: &Val<'r>, attribute: &Val<'r>) -> Result<Val<'r>> {
+    path_or(call, item, attribute, None)
+}
+
+/// The same, with a value for every part that is undefined.
+fn path_or<'r>(
+    call: &Call<'_, 'r>,
+    item: &Val<'r>,
+    attribute: &Val<'r>,
+    default: Option<&Val<'r>>,
+) -> Result<Val<'r>> {
+    let or_default = |found: Val<'r>| match default {
+        Some(default) if found.value.is_undefined() => default.clone(),
+        _ => found,
+    };
     match &attribute.value {
+        Value::None => Ok(item.clone()),
         Value::Text(text) => {
             let mut value = item.clone();
             call.render.spend(text.as_str().len() / 64)?;
             for part in text.as_str().split('.') {
                 call.render.spend(1)?;
-                value = match part.parse::<i64>() {
+                value = or_default(match part.parse::<i64>() {
                     Ok(number) if part.bytes().all(|byte| byte.is_ascii_digit()) => {
                         call.render.item(&value, &Value::Int(number).into())?
                     }
                     _ => call.render.item(&value, &Val::text(part.to_owned(), Origin::AUTHOR))?,
-                };
+                });
             }
             Ok(value)
         }
-        _ => call.render.item(item, attribute),
+        _ => call.render.item(item, attribute).map(or_default),
+    }
+}
+
+/// Whether the order is reversed. Python wants a number for that.
+fn reverses(call: &Call<'_, '_>, at: usize) -> Result<bool> {
+    match call.arg(at) {
+        Some(given) if given.value.as_integer().is_none() => {
+            Err(type_error(format!("`reverse` of `{}` is true or false", call.name)))
+        }
+        _ => call.flag(at, false),
     }
 }
 
@@ -67,9 +92,14 @@ fn sorted<'r, T>(call: &Call<'_, 'r>, mut keyed: Vec<(Val<'r>, T)>, reverse: boo
 }
 
 pub(super) fn batch<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let count = usize::try_from(call.integer(0, 0)?).ok().filter(|count| *count > 0);
-    let count = count.ok_or_else(|| type_error("`batch` needs a count larger than 0"))?;
+    let count = call.integer(0, 0)?;
     let items = call.items()?;
+    let Some(count) = usize::try_from(count).ok().filter(|count| *count > 0) else {
+        // As in Python, no line is ever full; only the first one is before it begins.
+        let before = if count == 0 && !items.is_empty() { Some(Val::list(Vec::new())) } else { None };
+        let rest = (!items.is_empty()).then(|| Val::list(items));
+        return Ok(Val::once(before.into_iter().chain(rest).collect()));
+    };
     let mut lines: Vec<Vec<Val<'r>>> = items.chunks(count).map(<[Val<'r>]>::to_vec).collect();
     if let (Some(fill), Some(last)) = (call.some(1), lines.last_mut()) {
         call.render.spend_items(count)?;
@@ -79,11 +109,13 @@ pub(super) fn batch<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 pub(super) fn slice<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let slices = usize::try_from(call.integer(0, 0)?).ok().filter(|slices| *slices > 0);
-    let slices = slices.ok_or_else(|| type_error("`slice` needs a number of slices larger than 0"))?;
+    let slices = match call.integer(0, 0)? {
+        0 => return Err(type_error("`slice` needs a number of slices larger than 0")),
+        slices => usize::try_from(slices).unwrap_or(0),
+    };
     call.render.spend_items(slices)?;
     let items = call.items()?;
-    let (each, more) = (items.len() / slices, items.len() % slices);
+    let (each, more) = (items.len() / slices.max(1), items.len() % slices.max(1));
     let mut parts = Vec::with_capacity(slices);
     let mut from = 0;
     for number in 0..slices {
@@ -99,7 +131,7 @@ pub(super) fn slice<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 pub(super) fn dictsort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let (case_sensitive, reverse) = (call.flag(0, false)?, call.flag(2, false)?);
+    let (case_sensitive, reverse) = (call.flag(0, false)?, reverses(call, 2)?);
     let by = call.text_arg(1, "key")?;
     let by_value = match by.as_str() {
         "key" => false,
@@ -163,11 +195,7 @@ pub(super) fn groupby<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let attribute = call.arg(0).cloned().unwrap_or_else(Val::undefined);
     let mut keyed = Vec::new();
     for item in call.items()? {
-        let found = path(call, &item, &attribute)?;
-        let key = match call.arg(1) {
-            Some(default) if found.value.is_undefined() => default.clone(),
-            _ => found,
-        };
+        let key = path_or(call, &item, &attribute, call.some(1))?;
         keyed.push((fold(call, key.clone(), case_sensitive)?, (key, item)));
     }
     let mut groups: Vec<(Val<'r>, Vec<Val<'r>>)> = Vec::new();
@@ -226,7 +254,7 @@ pub(super) fn join<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         builder.push_text(&shown(item)?, item_origin);
         call.render.spend_growth(&mut paid, builder.len())?;
     }
-    Ok(Val::text(builder.finish().safe(safe), origin))
+    Ok(builder.finish(origin, safe))
 }
 
 pub(super) fn list<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -275,7 +303,7 @@ pub(super) fn reverse<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 pub(super) fn sort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let (reverse, case_sensitive) = (call.flag(0, false)?, call.flag(1, false)?);
+    let (reverse, case_sensitive) = (reverses(call, 0)?, call.flag(1, false)?);
     let mut keyed = Vec::new();
     for item in call.items()? {
         let key = match call.some(2) {
@@ -362,11 +390,8 @@ pub(super) fn map<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             attribute.ok_or_else(|| type_error("`map` needs the name of a filter, or `attribute`"))?;
         let mut mapped = Vec::with_capacity(items.len());
         for item in &items {
-            let found = path(call, item, &attribute)?;
-            mapped.push(match &default {
-                Some(default) if found.value.is_undefined() => default.clone(),
-                _ => found,
-            });
+            let default = default.as_ref().filter(|default| !default.value.is_none());
+            mapped.push(path_or(call, item, &attribute, default)?);
         }
         return Ok(Val::once(mapped));
     }

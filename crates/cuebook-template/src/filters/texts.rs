@@ -41,7 +41,7 @@ fn whole<'r>(call: &mut Call<'_, 'r>, change: impl Fn(&str) -> String) -> Result
             None => return Ok(Val::text(Text::from(changed).safe(text.is_safe()), origin)),
         }
     }
-    Ok(Val::text(builder.finish().safe(text.is_safe()), origin))
+    Ok(builder.finish(origin, text.is_safe()))
 }
 
 pub(super) fn capitalize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -82,30 +82,32 @@ fn centered<'r>(call: &Call<'_, 'r>, text: &Text<'r>, width: i64, fill: &str) ->
     call.render.spend_text(width)?;
     let missing = width.saturating_sub(length(text.as_str()));
     let left = missing / 2 + (missing & width & 1);
-    Ok(padded(call.origin(), text, (left, missing - left), fill))
+    Ok(padded(text, call.value.origin, (left, missing - left), (fill, call.origin())))
 }
 
 /// Text with room on both sides.
 pub(crate) fn padded<'r>(
-    origin: Origin,
     text: &Text<'r>,
+    origin: Origin,
     (left, right): (usize, usize),
-    fill: &str,
+    (fill, fill_origin): (&str, Origin),
 ) -> Val<'r> {
     let mut builder = Builder::new();
-    builder.push(&fill.repeat(left), origin);
+    builder.push(&fill.repeat(left), fill_origin);
     builder.push_text(text, origin);
-    builder.push(&fill.repeat(right), origin);
-    Val::text(builder.finish().safe(text.is_safe()), origin)
+    builder.push(&fill.repeat(right), fill_origin);
+    builder.finish(fill_origin, text.is_safe())
 }
 
 pub(super) fn trim<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let text = call.text()?;
     let whole = text.as_str();
     let (start, end) = match call.some(0) {
-        Some(_) => {
-            let chars = call.text_arg(0, "")?;
-            let characters: HashSet<char> = chars.as_str().chars().collect();
+        Some(chars) => {
+            let Some(chars) = chars.value.as_str() else {
+                return Err(type_error(format!("`trim` needs a string, not {}", type_name(&chars.value))));
+            };
+            let characters: HashSet<char> = chars.chars().collect();
             bounds(whole, |character| characters.contains(&character))
         }
         None => bounds(whole, is_space),
@@ -122,12 +124,15 @@ pub(crate) fn bounds(text: &str, cut: impl Fn(char) -> bool) -> (usize, usize) {
 
 pub(super) fn truncate<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let limit = call.integer(0, 255)?;
-    let end = call.text_arg(2, "...")?;
+    let end = call.arg(2).cloned().unwrap_or_else(|| Val::text("...", Origin::AUTHOR));
+    let Some(end_length) = end.value.length() else {
+        return Err(type_error(format!("the end of `truncate` is a string, not {}", type_name(&end.value))));
+    };
     let leeway = match call.some(3) {
         Some(_) => call.integer(3, 5)?,
         None => 5,
     };
-    let kept = limit.saturating_sub(length(end.as_str()) as i64);
+    let kept = limit.saturating_sub(end_length as i64);
     if kept < 0 || leeway < 0 {
         return Err(type_error("`truncate` needs a length that has room for the end"));
     }
@@ -147,11 +152,20 @@ pub(super) fn truncate<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     }
     let mut builder = Builder::new();
     builder.push_text(&text.slice(0, cut), call.value.origin);
-    builder.push_text(&end, call.arg(2).map_or(Origin::AUTHOR, |end| end.origin));
-    Ok(Val::text(builder.finish().safe(text.is_safe()), call.origin()))
+    let end_origin = call.render.origin_of(&end);
+    match &end.value {
+        Value::Text(end) => builder.push_text(end, end_origin),
+        Value::Undefined(missing) => return Err(missing.error()),
+        other => {
+            return Err(type_error(format!("the end of `truncate` is a string, not {}", type_name(other))));
+        }
+    }
+    let origin = call.render.origins.mix(call.origin(), end_origin);
+    Ok(builder.finish(origin, text.is_safe()))
 }
 
 pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let with_origin = call.arg(0).map_or(Origin::AUTHOR, |given| call.render.origin_of(given));
     let with = match call.arg(0) {
         Some(given) if given.value.as_str().is_some() => call.text_arg(0, "")?,
         _ => {
@@ -174,19 +188,24 @@ pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     {
         lines.push((whole.len(), whole.len()));
     }
-    let mut paid = 0;
+    let (mut paid, mut before) = (0, 0);
     for (index, (start, end)) in lines.into_iter().enumerate() {
-        if index > 0 {
-            builder.push("\n", Origin::AUTHOR);
+        // The end of a line is a part of the text; only one of another kind is replaced.
+        if index > 0 && &whole[before..start] == "\n" {
+            builder.push_text(&text.slice(before, start), origin);
+        } else if index > 0 {
+            builder.push("\n", call.origin());
         }
+        before = end;
         let indented = if index == 0 { first } else { blank || end > start };
         if indented {
-            builder.push_text(&with, Origin::AUTHOR);
+            builder.push_text(&with, with_origin);
         }
         builder.push_text(&text.slice(start, end), origin);
         call.render.spend_growth(&mut paid, builder.len())?;
     }
-    Ok(Val::text(builder.finish().safe(text.is_safe()), call.origin()))
+    let origin = call.render.origins.mix(call.origin(), with_origin);
+    Ok(builder.finish(origin, text.is_safe()))
 }
 
 fn ends_line(text: &str) -> bool {
@@ -213,14 +232,13 @@ pub(super) fn replace<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if !call.cx.autoescape {
         let replaced =
             replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?;
-        return Ok(Val::text(replaced, call.render.origins.mix(call.origin(), new_origin)));
+        return Ok(replaced.finish(call.render.origins.mix(call.origin(), new_origin), false));
     }
     let safe = text.is_safe() || old.is_safe() || new.is_safe();
     let escaped = |text: Text<'r>| if safe && !text.is_safe() { text.map(python::escape_html) } else { text };
     let (text, new) = (escaped(text), escaped(new));
-    let replaced =
-        replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?.safe(safe);
-    Ok(Val::text(replaced, call.render.origins.mix(call.origin(), new_origin)))
+    let replaced = replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?;
+    Ok(replaced.finish(call.render.origins.mix(call.origin(), new_origin), safe))
 }
 
 /// Text with the first `count` places of `old` replaced; all of them if the count is negative.
@@ -231,7 +249,7 @@ pub(crate) fn replaced<'r>(
     old: &str,
     (new, new_origin): (&Text<'r>, Origin),
     count: i64,
-) -> Result<Text<'r>> {
+) -> Result<Builder> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let whole = text.as_str();
     let places: Vec<usize> = if old.is_empty() {
@@ -251,7 +269,7 @@ pub(crate) fn replaced<'r>(
         from = at + old.len();
     }
     builder.push_text(&text.slice(from, whole.len()), origin);
-    Ok(builder.finish())
+    Ok(builder)
 }
 
 pub(super) fn wordcount<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -263,10 +281,14 @@ pub(super) fn wordcount<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 
 pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let width = usize::try_from(call.integer(0, 79)?).ok().filter(|width| *width > 0);
-    let width = width.ok_or_else(|| type_error("`wordwrap` needs a width larger than 0"))?;
     let (long, hyphens) = (call.flag(1, true)?, call.flag(3, true)?);
     let end = match call.some(2) {
-        Some(_) => call.text_arg(2, "\n")?.as_str().to_owned(),
+        Some(end) => match end.value.as_str() {
+            Some(end) => end.to_owned(),
+            None => {
+                return Err(type_error(format!("`wordwrap` needs a string, not {}", type_name(&end.value))));
+            }
+        },
         None => "\n".to_owned(),
     };
     let text = string_value(call)?;
@@ -275,6 +297,7 @@ pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         if index > 0 {
             out.push(&end)?;
         }
+        let width = width.ok_or_else(|| type_error("`wordwrap` needs a width larger than 0"))?;
         let line = &text.as_str()[from..to];
         call.render.spend(line.len())?;
         for (index, part) in format::wrap(line, width, long, hyphens).iter().enumerate() {
@@ -284,7 +307,8 @@ pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             out.push(part)?;
         }
     }
-    Ok(Val::text(out.finish(), call.origin()))
+    let end_origin = call.arg(2).map_or(Origin::AUTHOR, |end| call.render.origin_of(end));
+    Ok(Val::text(out.finish(), call.render.origins.mix(call.origin(), end_origin)))
 }
 
 pub(super) fn format<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

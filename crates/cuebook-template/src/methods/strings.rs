@@ -159,10 +159,18 @@ impl<'r> Method<'_, 'r> {
         self.render.origin_of(self.value)
     }
 
-    fn made(&self, text: Text<'r>) -> Result<Val<'r>> {
+    /// Where the text and the arguments came from.
+    fn all_origins(&self) -> Origin {
         let given = self.given.iter().flatten().map(|value| self.render.origin_of(value));
-        let origin = self.render.origins.mix(self.origin(), self.render.origins.mix_all(given));
-        Ok(Val::text(text.safe(self.text.is_safe()), origin))
+        self.render.origins.mix(self.origin(), self.render.origins.mix_all(given))
+    }
+
+    fn made(&self, text: Text<'r>) -> Result<Val<'r>> {
+        Ok(Val::text(text.safe(self.text.is_safe()), self.all_origins()))
+    }
+
+    fn built(&self, builder: Builder) -> Result<Val<'r>> {
+        Ok(builder.finish(self.all_origins(), self.text.is_safe()))
     }
 
     fn part(&self, start: usize, end: usize) -> Val<'r> {
@@ -226,7 +234,7 @@ impl<'r> Method<'_, 'r> {
                     new_text = new_text.map(python::escape_html);
                 }
                 let new = (&new_text, self.render.origin_of(new));
-                self.made(replaced(self.render, self.text, self.value.origin, old, new, count)?)
+                self.built(replaced(self.render, self.text, self.value.origin, old, new, count)?)
             }
             "join" => self.join(),
             "split" | "rsplit" => self.split(),
@@ -263,14 +271,15 @@ impl<'r> Method<'_, 'r> {
             _ => (missing, 0),
         };
         let sign = usize::from(self.name == "zfill" && self.str().starts_with(['+', '-']));
+        let fill_origin = self.all_origins();
         if sign == 0 {
-            return Ok(padded(self.origin(), self.text, room, fill));
+            return Ok(padded(self.text, self.value.origin, room, (fill, fill_origin)));
         }
         let mut builder = Builder::new();
         builder.push_text(&self.text.slice(0, 1), self.value.origin);
-        builder.push(&fill.repeat(room.0), self.origin());
+        builder.push(&fill.repeat(room.0), fill_origin);
         builder.push_text(&self.text.slice(1, self.str().len()), self.value.origin);
-        self.made(builder.finish())
+        self.built(builder)
     }
 
     fn expand_tabs(&self) -> Result<Val<'r>> {
@@ -418,7 +427,7 @@ impl<'r> Method<'_, 'r> {
                 .push_text(&if escape { part.map(python::escape_html) } else { part.clone() }, item_origin);
             self.render.spend_growth(&mut paid, builder.len())?;
         }
-        Ok(Val::text(builder.finish().safe(self.text.is_safe()), origin))
+        Ok(builder.finish(origin, self.text.is_safe()))
     }
 
     fn split(&self) -> Result<Val<'r>> {

@@ -12,6 +12,19 @@ use crate::python::{length, offset_of};
 use crate::text::Text;
 use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
 
+/// An attribute of a number that is no method.
+fn number_attribute<'r>(value: &Value<'r>, name: &str) -> Option<Value<'r>> {
+    match (value, name) {
+        (Value::Float(number), "real") => Some(Value::Float(*number)),
+        (Value::Float(_), "imag") => Some(Value::Float(0.0)),
+        (_, "real" | "numerator") => value.as_integer().map(Value::integer),
+        (_, "imag" | "denominator") => {
+            value.as_integer().map(|_| Value::Int(i64::from(name == "denominator")))
+        }
+        _ => None,
+    }
+}
+
 /// What can be printed without a value in between.
 pub(crate) enum Printable<'r> {
     Text(&'r str, Origin),
@@ -66,7 +79,7 @@ impl<'r> Render<'r> {
     }
 
     /// The entry that `value.name` means where the value is this dict of the caller's, if it has no such method.
-    #[inline]
+    #[inline(always)]
     fn field(&self, map: &'r Map<String, Json>, val: &Val<'r>, name: &str) -> Option<&'r Json> {
         // No method of a dict begins with another letter.
         let may_be_method =
@@ -78,7 +91,7 @@ impl<'r> Render<'r> {
     }
 
     /// What `value.name` means where that is a text of the caller's, or a number of a loop.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn printable_field(&self, val: &Val<'r>, name: &'r str) -> Option<Printable<'r>> {
         match &val.value {
             Value::Map(map) => match self.field(map, val, name)? {
@@ -118,6 +131,9 @@ impl<'r> Render<'r> {
         if name.starts_with("__") {
             let hidden = !matches!(&val.value, Value::Map(map) if map.contains_key(name));
             return Ok(hidden.then(|| Val::missing(format!("the attribute `{name}` is not accessible"))));
+        }
+        if let Some(number) = number_attribute(&val.value, name) {
+            return Ok(Some(Val::new(number, val.origin)));
         }
         Ok((self.library.method)(&val.value, name).map(|name| {
             let method = Special::Method(val.clone(), name);

@@ -185,7 +185,7 @@ impl<'r> Render<'r> {
         }
         self.spend_text(builder.len())?;
         let origin = self.origins.mix(around, self.origin_of(value));
-        Ok(Val::text(builder.finish(), origin))
+        Ok(builder.finish(origin, false))
     }
 
     /// Calls a function of the program. What it returns comes from everything that it got.

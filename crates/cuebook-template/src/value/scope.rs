@@ -52,6 +52,7 @@ impl<'r> Scope<'r> {
         self.outer(slot.up).slots.borrow().get(slot.index as usize)?.as_ref().map(at)
     }
 
+    #[inline]
     pub fn set(&self, slot: Slot, value: Val<'r>) {
         if let Some(place) = self.outer(slot.up).slots.borrow_mut().get_mut(slot.index as usize) {
             *place = Some(value);

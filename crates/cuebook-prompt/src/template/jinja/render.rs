@@ -154,12 +154,8 @@ impl Running<'_> {
         let mut records: Vec<(u32, u32, Origin)> = Vec::with_capacity(marked.len());
         let outputs = self.outputs.into_inner();
         let mut writer = |mark: Mark| match mark {
-            Mark::Data { unit, offset } => Writer::Literal { unit, offset },
+            Mark::Data { unit, offset } | Mark::Constant { unit, offset } => Writer::Literal { unit, offset },
             Mark::Frame => Writer::Frame { frame: FENCE },
-            Mark::Constant { unit, offset } => {
-                records.push((unit, offset, Origin::AUTHOR));
-                Writer::Value { unit, offset: records.len() as u32 - 1 }
-            }
             Mark::Value { unit, tag, origin } => {
                 records.push((unit, tag, origin));
                 Writer::Value { unit, offset: records.len() as u32 - 1 }
