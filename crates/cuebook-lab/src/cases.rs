@@ -164,6 +164,11 @@ impl CaseFile {
         Some(CaseFile { prompt: found.id.clone(), source: candidate.source.clone(), name, path, found })
     }
 
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether there are cases, or something keeps that from being known.
     pub fn exists(&self) -> bool {
         match self.path.symlink_metadata() {

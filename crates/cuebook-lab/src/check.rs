@@ -25,15 +25,17 @@ mod vocab;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZero;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 
 use crate::book::Book;
-use crate::error::{Code, Diagnostic, Error, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::files::Buffers;
 use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind, Survey};
 use crate::prepared::{Mode, Prepared};
+use crate::targets::place;
 
 /// A rule that looks at one prompt.
 type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
@@ -84,22 +86,26 @@ impl Report {
 
 /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
 /// `progress` is told of every prompt before it is looked at.
-pub fn check(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
-    let library = book.library();
+pub fn check(book: &Book, targets: &[String], progress: impl FnMut(&str)) -> Result<Report> {
+    let examined = examine(book, targets, progress)?;
+    let prompts = examined.prompts.len();
+    let findings = examined.prompts.into_iter().flat_map(|one| one.findings).chain(examined.findings);
+    Ok(Report { findings: merged(findings.collect()), prompts })
+}
+
+/// Looks at the prompts that are named, or at the whole library. Editors keep what it gives back, and `check` tells it.
+pub(crate) fn examine(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Everything> {
     // One prompt is found faster without.
-    let survey = if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None };
-    let namespaces = namespaces(library, survey.as_deref());
-    let rules =
-        Rules { book, config: library.config()?, survey, namespaces, ids: permission::Ids::default() };
-    let mut checker = Checker { rules: &rules, report: Report::default() };
-    if let Some(survey) = &rules.survey {
+    let basis = if targets.is_empty() { Basis::of_library(book)? } else { Basis::of_prompts(book)? };
+    let mut checker = Checker::new(book, &basis);
+    if let Some(survey) = &basis.survey {
         for root in survey.roots() {
             checker.root(root, &mut progress);
         }
         checker.directives(survey, |_| true, &mut progress);
         for rule in LIBRARY_RULES {
             match rule(book, survey) {
-                Ok(findings) => checker.report.findings.extend(findings),
+                Ok(findings) => checker.findings.extend(findings),
                 Err(error) => checker.fail(error),
             }
         }
@@ -109,30 +115,80 @@ pub fn check(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) ->
             checker.fail(error);
         }
     }
-    Ok(checker.finish())
+    let Checker { prompts, findings, .. } = checker;
+    Ok(Everything { basis, prompts, findings })
 }
 
-/// Checks one prompt that was found.
-pub(crate) fn check_found(book: &Book, found: &Found) -> Result<Report> {
-    let library = book.library();
-    let namespaces = namespaces(library, None);
-    let rules =
-        Rules { book, config: library.config()?, survey: None, namespaces, ids: permission::Ids::default() };
-    let mut checker = Checker { rules: &rules, report: Report::default() };
-    checker.prompt(found);
-    Ok(checker.finish())
+/// Everything that was looked at.
+#[derive(Debug)]
+pub(crate) struct Everything {
+    pub(crate) basis: Basis,
+    /// The prompts, each with its findings.
+    pub(crate) prompts: Vec<Examined>,
+    /// Findings about the library as a whole.
+    pub(crate) findings: Vec<Diagnostic>,
+}
+
+/// What is known of a prompt that was looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Examined {
+    pub(crate) found: Found,
+    /// The files that it is made from; those of the last time, if it cannot be read.
+    pub(crate) files: BTreeSet<PathBuf>,
+    /// What is wrong with it. Another prompt that shares a file may have the same findings.
+    pub(crate) findings: Vec<Diagnostic>,
 }
 
 /// What prompts are checked with.
-struct Rules<'b> {
-    book: &'b Book,
+#[derive(Debug, Clone)]
+pub(crate) struct Basis {
     config: Arc<Config>,
     /// Everything that the library offers, if all of it is checked.
     survey: Option<Arc<Survey>>,
     /// Namespaces that variable providers of packs fill.
-    namespaces: Vec<String>,
+    namespaces: Arc<[String]>,
     /// The items that permissions can be for.
-    ids: permission::Ids,
+    ids: Arc<permission::Ids>,
+}
+
+impl Basis {
+    /// For the whole library.
+    pub(crate) fn of_library(book: &Book) -> Result<Basis> {
+        let survey = Arc::new(book.library().survey()?);
+        Basis::with(book, Some(survey))
+    }
+
+    /// For a few prompts.
+    pub(crate) fn of_prompts(book: &Book) -> Result<Basis> {
+        Basis::with(book, None)
+    }
+
+    fn with(book: &Book, survey: Option<Arc<Survey>>) -> Result<Basis> {
+        let namespaces = namespaces(book.library(), survey.as_deref()).into();
+        Ok(Basis { config: book.library().config()?, survey, namespaces, ids: Arc::default() })
+    }
+
+    /// What the library offers, if all of it was looked at.
+    pub(crate) fn survey(&self) -> Option<&Arc<Survey>> {
+        self.survey.as_ref()
+    }
+
+    /// Looks at one prompt.
+    pub(crate) fn examine(&self, book: &Book, found: &Found) -> Examined {
+        let mut checker = Checker::new(book, self);
+        checker.prompt(found);
+        let nothing = || Examined { found: found.clone(), files: BTreeSet::new(), findings: Vec::new() };
+        checker.prompts.pop().unwrap_or_else(nothing)
+    }
+
+    /// Compiles a prompt in every language that it has a template for, as far as it can be read.
+    pub(crate) fn prepare(&self, book: &Book, found: &Found) -> Vec<Prepared> {
+        let prepare = |language: String| {
+            let survey = self.survey.clone();
+            book.prepare_found(found.clone(), &language, Mode::DespiteErrors, &self.config, survey).ok()
+        };
+        languages(found).into_iter().filter_map(prepare).collect()
+    }
 }
 
 /// A pack whose manifest is wrong has its own finding and supplies no names.
@@ -146,17 +202,23 @@ fn namespaces(library: &Library, survey: Option<&Survey>) -> Vec<String> {
 
 /// A check under way.
 struct Checker<'r> {
-    rules: &'r Rules<'r>,
-    report: Report,
+    book: &'r Book,
+    basis: &'r Basis,
+    prompts: Vec<Examined>,
+    findings: Vec<Diagnostic>,
 }
 
-impl Checker<'_> {
-    fn library(&self) -> &Library {
-        self.rules.book.library()
+impl<'r> Checker<'r> {
+    fn new(book: &'r Book, basis: &'r Basis) -> Checker<'r> {
+        Checker { book, basis, prompts: Vec::new(), findings: Vec::new() }
+    }
+
+    fn library(&self) -> &'r Library {
+        self.book.library()
     }
 
     fn fail(&mut self, error: Error) {
-        self.report.findings.extend(error.into_diagnostics());
+        self.findings.extend(error.into_diagnostics());
     }
 
     /// Every prompt below a place. What ships inside the binary is not the user's to mend.
@@ -168,7 +230,7 @@ impl Checker<'_> {
             Ok(prompts) => prompts,
             Err(error) => return self.fail(error),
         };
-        self.report.findings.extend(root.misnamed(self.library().claims()));
+        self.findings.extend(root.misnamed(self.library().claims()));
         match prompts.len() >= MANY {
             true => self.together(&prompts, progress),
             false => {
@@ -182,7 +244,7 @@ impl Checker<'_> {
 
     /// Every prompt below a place.
     fn below(&self, root: &Arc<Root>) -> Result<Vec<Found>> {
-        if let Some(prompts) = self.rules.survey.as_ref().and_then(|survey| survey.below(root)) {
+        if let Some(prompts) = self.basis.survey.as_ref().and_then(|survey| survey.below(root)) {
             return Ok(prompts);
         }
         let mut prompts = Vec::new();
@@ -195,7 +257,7 @@ impl Checker<'_> {
 
     /// Many prompts, by as many threads as there are cores. This one tells how it goes.
     fn together<'p>(&mut self, prompts: &'p [Found], progress: &mut dyn FnMut(&str)) {
-        let rules = self.rules;
+        let (book, basis, buffers) = (self.book, self.basis, Buffers::active());
         let next = AtomicUsize::new(0);
         let work = |tell: Sender<&'p [Found]>| {
             let mut done = Vec::new();
@@ -205,21 +267,21 @@ impl Checker<'_> {
                 if mine.is_empty() {
                     return done;
                 }
-                // Somebody listens for as long as one of these threads works.
+                // The receiver lives for as long as one of these threads works.
                 let _ = tell.send(mine);
-                let mut part = Checker { rules, report: Report::default() };
+                let mut part = Checker::new(book, basis);
                 mine.iter().for_each(|found| part.prompt(found));
-                done.push((start, part.report));
+                done.push((start, part.prompts));
             }
         };
         let (tell, told) = std::sync::mpsc::channel();
-        let mut parts: Vec<(usize, Report)> = std::thread::scope(|scope| {
+        let mut parts: Vec<(usize, Vec<Examined>)> = std::thread::scope(|scope| {
             let mut workers = Vec::new();
             for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
-                let (tell, work) = (tell.clone(), &work);
+                let (tell, work, buffers) = (tell.clone(), &work, &buffers);
                 let thread = std::thread::Builder::new().stack_size(STACK);
                 // Without another thread the others do its share.
-                workers.extend(thread.spawn_scoped(scope, move || work(tell)));
+                workers.extend(thread.spawn_scoped(scope, move || buffers.during(|| work(tell))));
             }
             // If there is no other thread at all, this one works.
             let mut parts = if workers.is_empty() { work(tell.clone()) } else { Vec::new() };
@@ -231,10 +293,7 @@ impl Checker<'_> {
             parts
         });
         parts.sort_by_key(|(start, _)| *start);
-        for (_, part) in parts {
-            self.report.prompts += part.prompts;
-            self.report.findings.extend(part.findings);
-        }
+        self.prompts.extend(parts.into_iter().flat_map(|(_, part)| part));
     }
 
     /// The directives of the project's and the user's spaces that are wanted. What is shadowed is not in use.
@@ -259,8 +318,8 @@ impl Checker<'_> {
 
     fn target(&mut self, target: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
         let folder = std::path::absolute(Path::new(target)).ok();
-        let folder = folder.filter(|path| self.rules.book.takes_paths() && path.is_dir());
-        match self.rules.book.find(target) {
+        let folder = folder.filter(|path| self.book.takes_paths() && path.is_dir());
+        match self.book.find(target) {
             Ok(found) => {
                 progress(&found.candidate.source);
                 self.prompt(&found);
@@ -276,7 +335,7 @@ impl Checker<'_> {
 
     /// Everything below a folder: a pack, places of the library, prompts that lie there.
     fn folder(&mut self, folder: &Path, error: Error, progress: &mut dyn FnMut(&str)) -> Result<()> {
-        let before = (self.report.prompts, self.report.findings.len());
+        let before = (self.prompts.len(), self.findings.len());
         if folder.join("pack.json").is_file() {
             let installed =
                 folder.file_name().filter(|_| folder.parent() == Some(&self.library().packs_folder()));
@@ -289,8 +348,8 @@ impl Checker<'_> {
                 Ok((manifest, findings)) => {
                     let providers =
                         pack::providers(self.library(), id.as_deref(), folder, &manifest, &findings);
-                    self.report.findings.extend(findings);
-                    self.report.findings.extend(providers);
+                    self.findings.extend(findings);
+                    self.findings.extend(providers);
                 }
                 Err(error) => self.fail(error),
             }
@@ -312,7 +371,7 @@ impl Checker<'_> {
         }
         let survey = self.library().survey()?;
         self.directives(&survey, |file| file.starts_with(folder), progress);
-        let nothing = (self.report.prompts, self.report.findings.len()) == before;
+        let nothing = (self.prompts.len(), self.findings.len()) == before;
         // A pack may bring nothing but providers, and nothing may be wrong with them.
         match nothing && !folder.join("pack.json").is_file() {
             true => Err(error),
@@ -322,12 +381,17 @@ impl Checker<'_> {
 
     /// Checks one prompt in every language that it has a template for.
     fn prompt(&mut self, found: &Found) {
-        self.report.prompts += 1;
+        let mut one = Examined {
+            found: found.clone(),
+            files: place(&found.candidate).into_iter().collect(),
+            findings: Vec::new(),
+        };
         // A variable is unused only if it is unused in every language.
         let mut unused: Option<Vec<Diagnostic>> = None;
         for language in languages(found) {
             match self.prepare(found, &language, Mode::Lenient) {
                 Ok(prepared) => {
+                    self.note_files(&mut one, &prepared);
                     let here = unused::check(&prepared, &[]);
                     let is_here =
                         |finding: &Diagnostic| here.iter().any(|other| other.message == finding.message);
@@ -335,73 +399,93 @@ impl Checker<'_> {
                         Some(before) => before.into_iter().filter(is_here).collect(),
                         None => here,
                     });
-                    self.apply(PROMPT_RULES, &prepared);
-                    self.apply(WHOLE_PROMPT_RULES, &prepared);
-                    self.permissions(&prepared);
+                    one.findings.extend(prepared.notes().iter().cloned());
+                    self.apply(PROMPT_RULES, &prepared, &mut one);
+                    self.apply(WHOLE_PROMPT_RULES, &prepared, &mut one);
+                    let permissions = permission::check(&prepared, self.library().spaces(), &self.basis.ids);
+                    one.findings.extend(permissions);
                 }
                 Err(error) => {
                     unused = Some(Vec::new());
-                    if error.code() == Code::MissingInclude
-                        && let Ok(prepared) = self.prepare(found, &language, Mode::DespiteMissing)
-                    {
-                        self.apply(PROMPT_RULES, &prepared);
-                    }
+                    self.rest(found, &language, &error, &mut one);
                     // A conflict that the prompt runs into is reported once, where the library is looked at.
                     let conflict = matches!(error.code(), Code::PromptConflict | Code::StaleResolution);
                     if !(conflict && error.field("prompt_id").is_some()) {
-                        self.fail(error);
+                        one.findings.extend(error.into_diagnostics());
                     }
                 }
             }
         }
-        self.report.findings.extend(unused.unwrap_or_default());
+        one.findings.extend(unused.unwrap_or_default());
+        self.prompts.push(one);
     }
 
-    /// Prepares a prompt and notes what is odd about its files.
-    fn prepare(&mut self, found: &Found, language: &str, mode: Mode) -> Result<Prepared> {
-        let Rules { book, config, survey, .. } = self.rules;
-        let prepared = book.prepare_found(found.clone(), language, mode, config, survey.clone())?;
-        self.report.findings.extend(prepared.notes().iter().cloned());
-        Ok(prepared)
+    /// Looks at what can be read of a prompt that is half written.
+    fn rest(&self, found: &Found, language: &str, error: &Error, one: &mut Examined) {
+        for finding in error.diagnostics() {
+            let name = finding.file_name().filter(|_| error.kind() == ErrorKind::PromptRead);
+            one.files.extend(name.map(|name| self.library().root().join(name)));
+        }
+        let is_half_written = matches!(error.code(), Code::MissingInclude | Code::TemplateSyntax);
+        if is_half_written && let Ok(prepared) = self.prepare(found, language, Mode::DespiteErrors) {
+            self.note_files(one, &prepared);
+            one.findings.extend(prepared.notes().iter().cloned());
+            self.apply(PROMPT_RULES, &prepared, one);
+        }
     }
 
-    fn apply(&mut self, rules: &[PromptRule], prepared: &Prepared) {
+    fn prepare(&self, found: &Found, language: &str, mode: Mode) -> Result<Prepared> {
+        let Basis { config, survey, .. } = self.basis;
+        self.book.prepare_found(found.clone(), language, mode, config, survey.clone())
+    }
+
+    /// Notes the files that a prompt is made from.
+    fn note_files(&self, one: &mut Examined, prepared: &Prepared) {
+        let root = self.library().root();
+        let outline = prepared.outline();
+        one.files.extend(outline.units().iter().map(|unit| root.join(unit.source().name())));
+        let prompt = prepared.prompt();
+        let declared = prompt.variables.iter().filter_map(|variable| variable.place.as_ref());
+        one.files.extend(declared.map(|place| root.join(place.file())));
+        one.files.extend(prompt.code.iter().map(|code| root.join(code.name())));
+    }
+
+    fn apply(&self, rules: &[PromptRule], prepared: &Prepared, one: &mut Examined) {
         for rule in rules {
-            self.report.findings.extend(rule(prepared, &self.rules.namespaces));
+            one.findings.extend(rule(prepared, &self.basis.namespaces));
         }
     }
+}
 
-    /// What a directive permits.
-    fn permissions(&mut self, prepared: &Prepared) {
-        let findings = permission::check(prepared, self.library().spaces(), &self.rules.ids);
-        self.report.findings.extend(findings);
+/// The findings of several prompts as they are told: in the order of their places, and each once.
+pub(crate) fn merged(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let about = |finding: &Diagnostic| {
+        let start = finding.place.as_ref().map_or(0, |place| place.range().start);
+        (finding.file_name().unwrap_or_default().to_owned(), start, finding.code, finding.message.clone())
+    };
+    let key = |finding: &Diagnostic| (about(finding), includers(finding));
+    findings.sort_by_key(key);
+    // What is a warning alone, and an error for those that include it, is told as an error.
+    let mut worst: HashMap<_, Severity> = HashMap::new();
+    for finding in &findings {
+        let known = worst.entry(about(finding)).or_insert(finding.severity);
+        *known = finding.severity.max(*known);
     }
+    findings.retain(|finding| worst.get(&about(finding)) == Some(&finding.severity));
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert(key(finding)));
+    // A circle is found from each prompt in it.
+    let mut circles = HashSet::new();
+    findings.retain(|finding| match cycle::places(finding) {
+        Some(places) => circles.insert(places),
+        None => true,
+    });
+    findings
+}
 
-    fn finish(self) -> Report {
-        let mut report = self.report;
-        let about = |finding: &Diagnostic| {
-            let start = finding.place.as_ref().map_or(0, |place| place.range().start);
-            (finding.file_name().unwrap_or_default().to_owned(), start, finding.code, finding.message.clone())
-        };
-        let key = |finding: &Diagnostic| (about(finding), includers(finding));
-        report.findings.sort_by_key(key);
-        // What is a warning by itself and keeps those from working that include it is told as what it is to them.
-        let mut worst: HashMap<_, Severity> = HashMap::new();
-        for finding in &report.findings {
-            let known = worst.entry(about(finding)).or_insert(finding.severity);
-            *known = finding.severity.max(*known);
-        }
-        report.findings.retain(|finding| worst.get(&about(finding)) == Some(&finding.severity));
-        let mut seen = HashSet::new();
-        report.findings.retain(|finding| seen.insert(key(finding)));
-        // A circle is found from each prompt in it.
-        let mut circles = HashSet::new();
-        report.findings.retain(|finding| match cycle::places(finding) {
-            Some(places) => circles.insert(places),
-            None => true,
-        });
-        report
-    }
+/// Whether a finding is about a circle, which may be told in another file.
+pub(crate) fn is_circle(finding: &Diagnostic) -> bool {
+    cycle::places(finding).is_some()
 }
 
 /// The places that include what a finding is about, where each of them has a problem of its own: what nobody trusted has signed can be

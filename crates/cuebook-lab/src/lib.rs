@@ -13,6 +13,7 @@ pub mod convert;
 pub mod diff;
 pub mod explain;
 pub mod ledger;
+pub mod schema;
 pub mod service;
 pub mod targets;
 pub mod watch;

@@ -1,70 +1,143 @@
 //! The language service: what editors ask about a library, with unsaved texts on top of the files.
 //!
-//! Findings are those of [`crate::check`]. Nothing here runs hooks, tools or other code of a project.
+//! It keeps what [`crate::check`] found of each prompt, and looks again at those that a changed text is a part of: [`Service::change`]
+//! notes a change, and [`Service::work`] looks, a few prompts at a time, at the one that the author edits first. What it tells is what
+//! `check` tells. Nothing here runs hooks, tools or other code of a project, and nothing is written.
 
+mod actions;
 mod complete;
 mod cursor;
+mod definition;
+mod folding;
+mod format;
+mod hints;
 mod hover;
+mod index;
+mod layout;
 mod names;
+mod preview;
+mod references;
+mod signature;
+mod symbols;
+mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+pub use actions::{Action, ActionKind};
 pub use complete::{Completion, CompletionKind};
-pub use names::{Edit, Symbol, SymbolKind};
+pub use folding::Fold;
+pub use hints::{Hint, Lens, LensKind};
+pub use names::Edit;
+pub use preview::{Part, Preview};
+pub use signature::Signature;
+pub use symbols::{Symbol, SymbolKind};
+pub use tokens::{Token, TokenKind};
 
+use self::index::{Index, Source};
 use crate::book::Book;
-use crate::check;
+use crate::check::{self, Basis};
 use crate::error::{Diagnostic, Result};
 use crate::files::Buffers;
-use crate::library::{Found, PROMPT_FILE};
-use crate::prepared::{Mode, Prepared};
+use crate::library::{CONFIG_FILE, Found, PROMPT_FILE, RootKind};
+use crate::prepared::Prepared;
 use crate::source::Place;
-use crate::targets::{self, place};
+use crate::targets::place;
+
+/// A rule that looks at more than prompts, such as files of providers.
+pub type MoreFindings = Arc<dyn Fn(&Book) -> Vec<Diagnostic> + Send + Sync>;
+
+/// As many of the prompts that share a file are asked about what stands in it.
+const FEW: usize = 8;
+/// As many compiled prompts are kept until the next change.
+const KEPT: usize = 64;
 
 /// A range of bytes in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
     /// The absolute path of the file.
     pub path: PathBuf,
+    /// The first byte of the file that belongs to it.
+    pub start: usize,
+    /// The byte behind the last one.
+    pub end: usize,
+}
+
+impl Location {
+    fn new(path: impl Into<PathBuf>, range: Range<usize>) -> Location {
+        Location { path: path.into(), start: range.start, end: range.end }
+    }
+
     /// The bytes of the file.
-    pub range: Range<usize>,
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Whether a byte of a file is in it or directly behind it.
+    fn touches(&self, path: &Path, offset: usize) -> bool {
+        self.path == path && (self.start..=self.end).contains(&offset)
+    }
 }
 
 /// A library and the texts that an editor has open.
-#[derive(Debug)]
 pub struct Service {
     book: Arc<Book>,
     buffers: Buffers,
-    /// The prompts, by the place that offers them.
-    prompts: BTreeMap<String, Known>,
+    basis: Option<Basis>,
+    index: Index,
     /// Findings about the library as a whole.
     findings: Vec<Diagnostic>,
+    /// Prompts to look at again, and the file whose change is the reason.
+    waiting: BTreeMap<Source, PathBuf>,
+    /// Changed files of which nothing has been told since.
+    changed: BTreeSet<PathBuf>,
+    /// Whether files came or went, so that the whole library must be looked at.
+    is_stale: bool,
+    /// Compiled prompts, until the next change.
+    compiled: Mutex<HashMap<Source, Arc<Vec<Prepared>>>>,
+    /// The last state of a prompt that could be compiled, of those that are open.
+    last: Mutex<HashMap<Source, Arc<Vec<Prepared>>>>,
 }
 
-/// What is known of a prompt.
-#[derive(Debug, Clone)]
-pub struct Known {
-    found: Found,
-    /// The files that it is made from, as of the last time that it could be read.
-    files: BTreeSet<PathBuf>,
-    findings: Vec<Diagnostic>,
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("root", &self.book.library().root()).finish_non_exhaustive()
+    }
 }
 
-/// Everything that is known of a library.
-#[derive(Debug, Default)]
-pub struct Survey {
-    prompts: Vec<Known>,
-    findings: Vec<Diagnostic>,
+/// Everything that is known of a library. It is made on another thread, because it takes long.
+#[derive(Debug)]
+pub struct Survey(check::Everything);
+
+impl Survey {
+    /// Looks at every prompt of a library, with the unsaved texts.
+    pub fn of(book: &Book, buffers: &Buffers, more: &[MoreFindings]) -> Result<Survey> {
+        buffers.during(|| {
+            let mut everything = check::examine(book, &[], |_| {})?;
+            everything.findings.extend(more.iter().flat_map(|rule| rule(book)));
+            Ok(Survey(everything))
+        })
+    }
 }
 
 impl Service {
     /// A service for a book, which takes paths from here on.
     pub fn new(book: Book) -> Service {
-        let book = Arc::new(book.with_paths(true));
-        Service { book, buffers: Buffers::default(), prompts: BTreeMap::new(), findings: Vec::new() }
+        Service {
+            book: Arc::new(book.with_paths(true)),
+            buffers: Buffers::default(),
+            basis: None,
+            index: Index::default(),
+            findings: Vec::new(),
+            waiting: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            is_stale: false,
+            compiled: Mutex::default(),
+            last: Mutex::default(),
+        }
     }
 
     /// The book.
@@ -77,194 +150,281 @@ impl Service {
         &self.buffers
     }
 
-    /// Takes over what a survey found. What is open is looked at again.
+    /// Takes over what a survey found; what has changed since is looked at again. Returns the files whose findings may differ.
     pub fn install(&mut self, survey: Survey) -> BTreeSet<PathBuf> {
-        self.prompts =
-            survey.prompts.into_iter().map(|known| (known.found.candidate.source.clone(), known)).collect();
-        self.findings = survey.findings;
-        let open: Vec<PathBuf> = self.buffers.paths().cloned().collect();
-        let mut changed: BTreeSet<PathBuf> = self.with_findings();
-        for path in open {
-            changed.extend(self.look(&path));
+        let Survey(check::Everything { basis, prompts, findings }) = survey;
+        let mut changed = self.files_with_findings();
+        self.basis = Some(basis);
+        self.index = Index::default();
+        let root = self.book.library().root().to_owned();
+        for one in prompts {
+            self.index.set(one, |finding| file_of(&root, finding));
         }
+        self.findings = findings;
+        self.forget_compiled();
+        changed.extend(self.files_with_findings());
+        let open: Vec<PathBuf> = self.buffers.paths().cloned().collect();
+        open.iter().for_each(|path| self.look_later(path));
         changed
     }
 
-    /// A text was opened or changed. Gives back the files whose findings may differ.
-    pub fn change(&mut self, path: &Path, text: &str) -> BTreeSet<PathBuf> {
+    /// A text was opened or changed.
+    pub fn change(&mut self, path: &Path, text: impl Into<Arc<str>>) {
         self.buffers.set(path.to_owned(), text);
-        self.look(path)
+        self.touched(path);
     }
 
     /// A text was closed, or its file changed on disk.
-    pub fn close(&mut self, path: &Path) -> BTreeSet<PathBuf> {
+    pub fn close(&mut self, path: &Path) {
         self.buffers.remove(path);
-        self.look(path)
+        let sources: Vec<Source> = self.index.users(path).cloned().collect();
+        let mut last = lock(&self.last);
+        sources.iter().for_each(|source| drop(last.remove(source)));
+        drop(last);
+        self.touched(path);
+    }
+
+    /// A file was saved, or appeared or went. If it is none that a prompt is known to be made from, the whole library is looked at.
+    pub fn saved(&mut self, path: &Path) {
+        let is_known = self.index.uses(path) && path.exists();
+        if !is_known && self.concerns(path) {
+            self.is_stale = true;
+        }
+        if is_known && self.buffers.get(path).is_none() {
+            self.touched(path);
+        }
+    }
+
+    /// Whether the whole library must be looked at again. Asking takes the wish back.
+    pub fn take_stale(&mut self) -> bool {
+        std::mem::take(&mut self.is_stale)
+    }
+
+    fn touched(&mut self, path: &Path) {
+        self.forget_compiled();
+        self.look_later(path);
+    }
+
+    fn forget_compiled(&mut self) {
+        self.compiled.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Notes that every prompt is to be looked at that a file is a part of.
+    fn look_later(&mut self, path: &Path) {
+        if let Some(found) = self.own_prompt(path) {
+            let examined =
+                check::Examined { found, files: BTreeSet::from([path.to_owned()]), findings: Vec::new() };
+            let root = self.book.library().root().to_owned();
+            self.index.set(examined, |finding| file_of(&root, finding));
+        }
+        let users: Vec<Source> = self.index.users(path).cloned().collect();
+        for source in users {
+            self.waiting.insert(source, path.to_owned());
+        }
+        self.changed.insert(path.to_owned());
+    }
+
+    /// Looks again at up to so many prompts, those first whose own file was changed. Returns the files whose findings may differ;
+    /// `None` if there is nothing left to do.
+    pub fn work(&mut self, most: usize) -> Option<BTreeSet<PathBuf>> {
+        if self.waiting.is_empty() && self.changed.is_empty() {
+            return None;
+        }
+        let mut files = std::mem::take(&mut self.changed);
+        let is_own = |source: &Source, path: &Path| {
+            let known = self.index.get(source);
+            known.is_some_and(|one| is_own(&self.book, &one.found, path))
+        };
+        let mut next: Vec<Source> = self
+            .waiting
+            .iter()
+            .filter(|(source, path)| is_own(source, path))
+            .map(|(source, _)| source.clone())
+            .take(most)
+            .collect();
+        let others = self.waiting.keys().filter(|source| !next.contains(source)).cloned();
+        let others: Vec<Source> = others.take(most - next.len()).collect();
+        next.extend(others);
+        let basis = self.basis();
+        let root = self.book.library().root().to_owned();
+        for source in next {
+            self.waiting.remove(&source);
+            let Some(found) = self.index.get(&source).map(|one| one.found.clone()) else { continue };
+            let (Some(basis), book) = (&basis, &self.book) else { continue };
+            let mut one = self.buffers.during(|| basis.examine(book, &found));
+            // What cannot be read at all is still made from the same files.
+            if one.files.len() <= 1
+                && let Some(before) = self.index.get(&source)
+            {
+                one.files.extend(before.files.iter().cloned());
+            }
+            let has_circle = one.findings.iter().any(check::is_circle);
+            files.extend(self.index.set(one, |finding| file_of(&root, finding)));
+            if has_circle {
+                files.extend(self.index.circles().map(|finding| file_of(&root, finding)));
+            }
+        }
+        Some(files)
+    }
+
+    /// How many prompts wait to be looked at.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What prompts are looked at with: what a survey gave, and before there is one, little.
+    fn basis(&mut self) -> Option<Basis> {
+        if self.basis.is_none() {
+            self.basis = Basis::of_prompts(&self.book).ok();
+        }
+        self.basis.clone()
     }
 
     /// Whether a file belongs to the library or is a prompt anywhere.
     pub fn owns(&self, path: &Path) -> bool {
-        let is_below = |known: &Known| known.files.contains(path) || is_own(&self.book, &known.found, path);
-        path.extension().is_some_and(|end| end == "prompty") || self.prompts.values().any(is_below) || {
-            let roots = self.book.library().roots().unwrap_or_default();
-            roots.iter().any(|root| root.folder().is_some_and(|folder| path.starts_with(folder)))
+        let end = path.extension();
+        end.is_some_and(|end| end == "prompty") || self.index.uses(path) || self.is_in_library(path)
+    }
+
+    fn is_in_library(&self, path: &Path) -> bool {
+        let is_below = |root: &Arc<crate::library::Root>| {
+            root.kind != RootKind::Builtin && root.folder().is_some_and(|folder| path.starts_with(folder))
+        };
+        match self.basis.as_ref().and_then(Basis::survey) {
+            Some(survey) => survey.roots().iter().any(is_below),
+            None => self.book.library().roots().unwrap_or_default().iter().any(is_below),
         }
     }
 
-    /// The findings in a file.
-    pub fn findings(&self, path: &Path) -> Vec<&Diagnostic> {
-        let all = self.prompts.values().flat_map(|known| &known.findings).chain(&self.findings);
-        let mut found: Vec<&Diagnostic> = Vec::new();
-        for finding in all.filter(|finding| self.file_of(finding).as_deref() == Some(path)) {
-            let is_same = |other: &&Diagnostic| {
-                (other.code, &other.message) == (finding.code, &finding.message)
-                    && match (&other.place, &finding.place) {
-                        (Some(one), Some(other)) => one.is_same(other),
-                        (one, other) => one.is_none() && other.is_none(),
-                    }
-            };
-            if !found.iter().any(is_same) {
-                found.push(finding);
-            }
-        }
-        found
+    /// Whether a file can change what the library offers.
+    fn concerns(&self, path: &Path) -> bool {
+        let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        let is_setting = matches!(end, "json" | "toml" | "yaml" | "yml");
+        let spaces = self.book.library().spaces();
+        let in_space =
+            || spaces.all().iter().filter_map(|space| space.folder()).any(|folder| path.starts_with(folder));
+        self.owns(path) || (is_setting && path.starts_with(self.book.library().root())) || in_space()
     }
 
-    /// The file that a finding is about.
-    pub fn file_of(&self, finding: &Diagnostic) -> Option<PathBuf> {
-        finding.file_name().map(|name| self.path_of(name))
+    /// The findings in a file, as `check` tells them.
+    pub fn findings(&self, path: &Path) -> Vec<Diagnostic> {
+        let root = self.book.library().root();
+        let is_here = |finding: &&Diagnostic| file_of(root, finding) == path;
+        let of_library = self.findings.iter().filter(is_here);
+        let here = self.index.findings(path).filter(is_here).chain(of_library);
+        let (circles, others): (Vec<&Diagnostic>, Vec<&Diagnostic>) =
+            here.partition(|finding| check::is_circle(finding));
+        let mut findings: Vec<Diagnostic> = others.into_iter().cloned().collect();
+        if !circles.is_empty() {
+            // A circle is told once, wherever it is found from.
+            let told = check::merged(self.index.circles().cloned().collect());
+            findings.extend(told.into_iter().filter(|finding| is_here(&finding)));
+        }
+        check::merged(findings)
+    }
+
+    /// Every file that has findings.
+    pub fn files_with_findings(&self) -> BTreeSet<PathBuf> {
+        let root = self.book.library().root();
+        let of_library = self.findings.iter().map(|finding| file_of(root, finding));
+        self.index.files_with_findings().cloned().chain(of_library).collect()
     }
 
     /// Where a place is on disk.
     pub fn location(&self, place: &Place) -> Location {
-        Location { path: self.path_of(place.file()), range: place.source().file_range(place.range()) }
+        let path = self.book.library().root().join(place.file());
+        Location::new(path, place.source().file_range(place.range()))
     }
 
-    /// The path of a file that findings and places name.
-    fn path_of(&self, name: &str) -> PathBuf {
-        self.book.library().root().join(name)
-    }
-
-    /// The text of a file: what is open, or else what is saved.
+    /// The text of a file: what is open, or else what is saved. Files that are larger than the library reads have none.
     pub fn text(&self, path: &Path) -> Option<Arc<str>> {
-        match self.buffers.get(path) {
-            Some(text) => Some(text.clone()),
-            // A project may have a pipe or a link to a device here.
-            None => self.book.library().read_named(path).ok().map(|source| source.text().into()),
+        if let Some(text) = self.buffers.get(path) {
+            return Some(text.clone());
         }
+        let library = self.book.library();
+        let limit = library.config().ok()?.limits.file_size;
+        // A project may have a pipe or a link that leads out of it here.
+        let bytes = match path.starts_with(library.root()) {
+            true => crate::files::read_bytes_inside(library.root(), path, "", limit),
+            false => crate::files::read_bytes(path, "", limit),
+        };
+        String::from_utf8(bytes.ok()?).ok().map(Into::into)
     }
 
-    fn with_findings(&self) -> BTreeSet<PathBuf> {
-        let all = self.prompts.values().flat_map(|known| &known.findings).chain(&self.findings);
-        all.filter_map(|finding| self.file_of(finding)).collect()
-    }
-
-    /// Looks again at every prompt that a file is a part of.
-    fn look(&mut self, path: &Path) -> BTreeSet<PathBuf> {
-        let mut changed = BTreeSet::from([path.to_owned()]);
-        if let Some(found) = self.own_prompt(path) {
-            let source = found.candidate.source.clone();
-            let unknown = Known { found, files: BTreeSet::new(), findings: Vec::new() };
-            self.prompts.entry(source).or_insert(unknown);
+    /// The prompts that a file is a part of: its own first, and `most` of them.
+    fn users(&self, path: &Path, most: usize) -> Vec<Source> {
+        let (mut own, mut others) = (Vec::new(), Vec::new());
+        for source in self.index.users(path) {
+            let known = self.index.get(source);
+            match known.is_some_and(|one| is_own(&self.book, &one.found, path)) {
+                true => own.push(source.clone()),
+                false if others.len() < most => others.push(source.clone()),
+                false => {}
+            }
         }
-        for (source, found) in self.users(path) {
-            let known = self.buffers.during(|| Known::of(&self.book, found, self.prompts.get(&source)));
-            let before = self.prompts.get(&source).map(|known| known.findings.clone()).unwrap_or_default();
-            changed.extend(before.iter().chain(&known.findings).filter_map(|finding| self.file_of(finding)));
-            self.prompts.insert(source, known);
-        }
-        changed
-    }
-
-    /// The prompts that a file is a part of.
-    fn users(&self, path: &Path) -> Vec<(String, Found)> {
-        let uses = |known: &Known| known.files.contains(path) || is_own(&self.book, &known.found, path);
-        let users = self.prompts.iter().filter(|(_, known)| uses(known));
-        users.map(|(source, known)| (source.clone(), known.found.clone())).collect()
+        own.extend(others);
+        own.truncate(most);
+        own
     }
 
     /// The prompt of a file that no survey has seen.
     fn own_prompt(&self, path: &Path) -> Option<Found> {
-        if !self.owns(path) || !self.users(path).is_empty() {
+        if self.index.uses(path) || !self.owns(path) {
             return None;
         }
-        let is_prompty = path.extension().is_some_and(|end| end == "prompty");
         let file = path.file_name()?.to_str()?;
         let is_template = file == PROMPT_FILE || (file.starts_with("template.") && file.ends_with(".md"));
         let target = if is_template { path.parent()? } else { path };
-        let is_prompt = is_prompty || is_template || file.ends_with(".sections.md");
+        let is_prompt = is_template || file.ends_with(".prompty") || file.ends_with(".sections.md");
         is_prompt.then(|| self.book.find_path(target).ok()).flatten()
     }
 
-    /// The prompts that a file is a part of, compiled with the texts that are open.
-    fn prepared(&self, path: &Path) -> Vec<Prepared> {
-        let users = self.users(path);
-        self.buffers.during(|| users.into_iter().flat_map(|(_, found)| prepare(&self.book, &found)).collect())
+    /// A few of the prompts that a file is a part of, compiled with the texts that are open.
+    fn prepared(&self, path: &Path) -> Vec<Arc<Vec<Prepared>>> {
+        self.users(path, FEW).iter().map(|source| self.compiled(source)).collect()
+    }
+
+    /// A prompt in every language, as far as it can be read; or else the last state that could be read.
+    fn compiled(&self, source: &Source) -> Arc<Vec<Prepared>> {
+        if let Some(known) = lock(&self.compiled).get(source) {
+            return known.clone();
+        }
+        let found = self.index.get(source).map(|one| one.found.clone());
+        let made = found.map(|found| {
+            let basis = self.basis.clone().or_else(|| Basis::of_prompts(&self.book).ok());
+            self.buffers.during(|| basis.map(|basis| basis.prepare(&self.book, &found)).unwrap_or_default())
+        });
+        let made = Arc::new(made.unwrap_or_default());
+        if made.is_empty() {
+            return lock(&self.last).get(source).cloned().unwrap_or(made);
+        }
+        let is_open = |path: &PathBuf| self.buffers.get(path).is_some();
+        if self.index.get(source).is_some_and(|one| one.files.iter().any(is_open)) {
+            lock(&self.last).insert(source.clone(), made.clone());
+        }
+        let mut compiled = lock(&self.compiled);
+        if compiled.len() >= KEPT {
+            compiled.clear();
+        }
+        compiled.insert(source.clone(), made.clone());
+        made
     }
 }
 
-impl Survey {
-    /// Looks at every prompt of a library.
-    pub fn of(book: &Book) -> Result<Survey> {
-        let findings = check::check(book, &[], |_| {})?.findings;
-        let mut survey = Survey { prompts: Vec::new(), findings };
-        for found in targets::found_of(book, &[])? {
-            survey.prompts.push(Known::of(book, found, None));
-        }
-        // What belongs to a prompt is looked at again with the prompt.
-        let of_prompts = |finding: &Diagnostic| {
-            let is_same = |other: &Diagnostic| {
-                other.code == finding.code
-                    && other.message == finding.message
-                    && other.file_name() == finding.file_name()
-            };
-            survey.prompts.iter().any(|known| known.findings.iter().any(is_same))
-        };
-        let kept: Vec<bool> = survey.findings.iter().map(|finding| !of_prompts(finding)).collect();
-        let mut kept = kept.into_iter();
-        survey.findings.retain(|_| kept.next().unwrap_or(true));
-        Ok(survey)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Known {
-    fn of(book: &Book, found: Found, before: Option<&Known>) -> Known {
-        let findings = match check::check_found(book, &found) {
-            Ok(report) => report.findings,
-            Err(error) => error.into_diagnostics(),
-        };
-        let root = book.library().root();
-        let mut files: BTreeSet<PathBuf> = place(&found.candidate).into_iter().collect();
-        let prepared = prepare(book, &found);
-        for prepared in &prepared {
-            let outline = prepared.outline();
-            files.extend(outline.units().iter().map(|unit| root.join(unit.source().name())));
-            let variables = prepared.prompt().variables.iter();
-            files.extend(variables.filter_map(|variable| Some(root.join(variable.place.as_ref()?.file()))));
-        }
-        if prepared.is_empty() {
-            files.extend(before.iter().flat_map(|known| known.files.iter().cloned()));
-        }
-        Known { found, files, findings }
-    }
-}
-
-/// Compiles a prompt in every language that it has a template for.
-fn prepare(book: &Book, found: &Found) -> Vec<Prepared> {
-    let Ok(config) = book.library().config() else { return Vec::new() };
-    let languages = check::languages(found).into_iter();
-    let prepared = languages.filter_map(|language| {
-        book.prepare_found(found.clone(), &language, Mode::DespiteMissing, &config, None).ok()
-    });
-    prepared.collect()
+/// The file that a finding is about. What belongs to no file is shown at the project's settings.
+fn file_of(root: &Path, finding: &Diagnostic) -> PathBuf {
+    root.join(finding.file_name().unwrap_or(CONFIG_FILE))
 }
 
 /// Whether a file is one of a prompt's own: its one file, or a file in its folder.
 fn is_own(book: &Book, found: &Found, path: &Path) -> bool {
     let Some(own) = place(&found.candidate) else { return false };
-    let folder = if found.candidate.template_file.is_none() { Some(own.as_path()) } else { None };
-    own == path
-        || folder.is_some_and(|folder| folder != book.library().root() && path.parent() == Some(folder))
+    let is_folder = found.candidate.template_file.is_none() && own != book.library().root();
+    own == path || (is_folder && path.parent() == Some(own.as_path()))
 }
 
 #[cfg(test)]

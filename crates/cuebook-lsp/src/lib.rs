@@ -3,6 +3,7 @@
 //! It answers with what the service says and decides nothing. It reads files, runs no code of a project, and leaves Markdown outside
 //! of a library alone. Messages are JSON values: of the protocol's hundreds of types, it needs a handful.
 
+mod answers;
 mod position;
 mod server;
 

@@ -37,18 +37,38 @@ impl<'t> Positions<'t> {
     }
 
     fn at(&self, offset: usize) -> Json {
+        let (line, column) = self.line_column(offset);
+        json!({"line": line, "character": column})
+    }
+
+    /// The line and the column of a byte, both from 0; the column counts units of UTF-16.
+    pub(crate) fn line_column(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
         let line = self.lines.partition_point(|start| *start <= offset) - 1;
-        let column: usize = self.text[self.lines[line]..offset].chars().map(char::len_utf16).sum();
-        json!({"line": line, "character": column})
+        let column = self.text[self.lines[line]..offset].chars().map(char::len_utf16).sum();
+        (line, column)
     }
 
     pub(crate) fn range(&self, range: &Range<usize>) -> Json {
         json!({"start": self.at(range.start), "end": self.at(range.end.max(range.start))})
     }
+}
+
+/// A text after a change of the editor: of a part of it, or of all. A change of a text that is not open changes nothing.
+pub(crate) fn apply(before: Option<String>, change: &Json) -> Option<String> {
+    let Some(new) = change["text"].as_str() else { return before };
+    if change["range"].is_null() {
+        return Some(new.to_owned());
+    }
+    let mut text = before?;
+    // A position behind the end means the end.
+    let start = offset(&text, &change["range"]["start"]).unwrap_or(text.len());
+    let end = offset(&text, &change["range"]["end"]).unwrap_or(text.len());
+    text.replace_range(start.min(end)..end.max(start), new);
+    Some(text)
 }
 
 /// The path of a `file:` URI.
@@ -99,6 +119,22 @@ mod tests {
         assert_eq!(offset(text, &json!({"line": 0, "character": 99})), Some(6));
         assert_eq!(offset(text, &json!({"line": 9, "character": 0})), None);
         assert_eq!(offset(text, &json!({"line": -1})), None);
+    }
+
+    #[test]
+    fn changes_of_a_part_are_applied() {
+        let change = |start: (u64, u64), end: (u64, u64), text: &str| {
+            let position = |(line, character)| json!({"line": line, "character": character});
+            json!({"range": {"start": position(start), "end": position(end)}, "text": text})
+        };
+        let text = || Some("a😀b\nc".to_owned());
+        assert_eq!(apply(text(), &change((0, 1), (0, 3), "x")).as_deref(), Some("axb\nc"));
+        assert_eq!(apply(text(), &change((0, 4), (1, 1), "")).as_deref(), Some("a😀b"));
+        assert_eq!(apply(text(), &change((9, 0), (9, 9), "!")).as_deref(), Some("a😀b\nc!"));
+        assert_eq!(apply(text(), &change((1, 1), (0, 0), "")).as_deref(), Some(""));
+        assert_eq!(apply(None, &json!({"text": "new"})).as_deref(), Some("new"));
+        assert_eq!(apply(None, &change((0, 0), (0, 0), "x")), None);
+        assert_eq!(apply(text(), &json!({"text": 7})), text());
     }
 
     #[test]

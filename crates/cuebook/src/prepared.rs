@@ -120,8 +120,9 @@ pub enum Mode {
     Lenient,
     /// Printing something that is absent is an error.
     Strict,
-    /// A template that is missing counts as an empty one, so that what is wrong with the others can be told as well.
-    DespiteMissing,
+    /// For tools that look at prompts while they are written: a template that is missing counts as an empty one, and a tag that
+    /// cannot be read is left out, so that everything else can be looked at.
+    DespiteErrors,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -146,6 +147,7 @@ impl Prepared {
             inherit(&mut prompt, read.extends, &found.candidate.root, &loader, &defaults, dialects)?;
         let settings = Settings {
             extensions: stage.extensions.clone(),
+            salvage: mode == Mode::DespiteErrors,
             ..config.template_settings(mode == Mode::Strict)
         };
         let house = Arc::new(House {

@@ -19,6 +19,7 @@ pub fn run(options: &Options) -> Outcome {
         let root = options.root.clone().unwrap_or_else(|| Config::find_root(&here()));
         options.with_hooks(Book::open(root))
     };
-    cuebook_lsp::serve(open)?;
+    let providers: cuebook_lab::service::MoreFindings = std::sync::Arc::new(super::check::providers);
+    cuebook_lsp::serve(open, vec![providers])?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,8 +12,8 @@ use crate::items::{ItemType, Spaces};
 use crate::prepared::Prepared;
 
 /// The ids of all items, with dots for slashes as permissions have them. They are looked for when somebody asks, and once.
-#[derive(Default)]
-pub(super) struct Ids(Mutex<HashMap<ItemType, Arc<Vec<String>>>>);
+#[derive(Debug, Default)]
+pub(crate) struct Ids(Mutex<HashMap<ItemType, Arc<Vec<String>>>>);
 
 impl Ids {
     fn of(&self, kind: ItemType, spaces: &Spaces) -> Arc<Vec<String>> {

@@ -303,6 +303,7 @@ impl Config {
             lstrip_blocks: self.template.lstrip_blocks,
             keep_trailing_newline: self.template.keep_trailing_newline,
             keep_empty: false,
+            salvage: false,
             extensions: jinja::Extensions::default(),
         }
     }
@@ -469,6 +470,7 @@ mod tests {
                 lstrip_blocks: true,
                 keep_trailing_newline: true,
                 keep_empty: false,
+                salvage: false,
                 extensions: jinja::Extensions::default(),
             }
         );

@@ -17,7 +17,7 @@ thread_local! {
 
 impl Buffers {
     /// The same texts and one more.
-    pub fn set(&mut self, path: PathBuf, text: &str) {
+    pub fn set(&mut self, path: PathBuf, text: impl Into<Arc<str>>) {
         Arc::make_mut(&mut self.0).insert(path, text.into());
     }
 
@@ -34,6 +34,11 @@ impl Buffers {
     /// The paths of the files that are open.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.0.keys()
+    }
+
+    /// The texts that this thread reads instead of their files.
+    pub fn active() -> Buffers {
+        ACTIVE.with_borrow(Buffers::clone)
     }
 
     /// Runs something that reads these texts instead of their files. Only this thread sees them.

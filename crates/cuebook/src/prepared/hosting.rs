@@ -403,7 +403,7 @@ impl Loader for Hosting {
         }
         let found = self.house.files.load(name, parent)?;
         match self.house.mode {
-            Mode::DespiteMissing => Ok(found.or_else(|| Some(Source::new(name, "")))),
+            Mode::DespiteErrors => Ok(found.or_else(|| Some(Source::new(name, "")))),
             Mode::Lenient | Mode::Strict => Ok(found),
         }
     }
@@ -419,7 +419,7 @@ impl Loader for Hosting {
     fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
         let Some(address) = Address::of(name) else { return Ok(None) };
         let nobody = || match self.house.mode {
-            Mode::DespiteMissing => {
+            Mode::DespiteErrors => {
                 Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>)
             }
             Mode::Lenient | Mode::Strict => None,

@@ -69,7 +69,10 @@ impl Program {
             if program.index.contains_key(source.name()) {
                 continue;
             }
-            let (template, unknown) = read(&program.environment, &source)?;
+            let (template, unknown) = match settings.salvage {
+                true => (program.environment.read(source.name(), source.text()).0, None),
+                false => read(&program.environment, &source)?,
+            };
             let found = Names::of(&template);
             for (number, reference) in found.references.iter().enumerate() {
                 let Some(candidates) = &reference.names else { continue };

@@ -34,6 +34,8 @@ pub struct Settings {
     pub keep_trailing_newline: bool,
     /// Whether a tag that prints nothing leaves a piece of the text, of length zero: it tells where a value could stand.
     pub keep_empty: bool,
+    /// Whether tags that cannot be read are left out, so that the rest of the template can be looked at.
+    pub salvage: bool,
     /// What a program adds to templates.
     pub extensions: Extensions,
 }
@@ -53,6 +55,7 @@ impl Default for Settings {
             lstrip_blocks: false,
             keep_trailing_newline: false,
             keep_empty: false,
+            salvage: false,
             extensions: Extensions::default(),
         }
     }

@@ -1,0 +1,292 @@
+//! What an editor can do about a finding or with a selection.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::layout::{Notation, front_matter};
+use super::names::Edit;
+use super::{Location, Service};
+use crate::error::{Code, Diagnostic};
+use crate::prompt::Traits;
+
+/// What kind of action it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionKind {
+    /// It mends a finding.
+    Fix,
+    /// It changes the form of a prompt and not its text.
+    Refactor,
+}
+
+/// Something that an editor can do for the author.
+#[derive(Debug, Clone)]
+pub struct Action {
+    /// What it does, in a few words.
+    pub title: String,
+    /// What kind of action it is.
+    pub kind: ActionKind,
+    /// The finding that it mends.
+    pub finding: Option<Diagnostic>,
+    /// What changes.
+    pub edits: Vec<Edit>,
+    /// Files that are made, with their text.
+    pub creates: Vec<(PathBuf, String)>,
+    /// The arguments of a `cuebook` command that does it. Nothing runs unless the author chooses it.
+    pub command: Option<Vec<String>>,
+}
+
+impl Service {
+    /// What can be done about the findings in a part of a file, and with the part itself.
+    pub fn actions(&self, path: &Path, part: Range<usize>) -> Vec<Action> {
+        let Some(text) = self.text(path) else { return Vec::new() };
+        let mut actions = Vec::new();
+        for finding in self.findings(path) {
+            let at = finding.place.as_ref().map_or(0..0, |place| self.location(place).range());
+            if at.end >= part.start && at.start <= part.end {
+                self.fixes(path, &text, &finding, at, &mut actions);
+            }
+        }
+        actions.extend(self.extract(path, &text, part));
+        actions
+    }
+
+    fn fixes(
+        &self,
+        path: &Path,
+        text: &str,
+        finding: &Diagnostic,
+        at: Range<usize>,
+        actions: &mut Vec<Action>,
+    ) {
+        let fix = |title: String| Action {
+            title,
+            kind: ActionKind::Fix,
+            finding: Some(finding.clone()),
+            edits: Vec::new(),
+            creates: Vec::new(),
+            command: None,
+        };
+        for (wrong, name) in suggestions(finding) {
+            let found = text.get(at.clone()).and_then(|part| part.find(wrong));
+            if let Some(start) = found.map(|found| at.start + found) {
+                let location = Location::new(path, start..start + wrong.len());
+                let edits = vec![Edit { location, text: name.to_owned() }];
+                actions.push(Action { edits, ..fix(format!("Replace `{wrong}` with `{name}`")) });
+            }
+        }
+        if finding.code == Code::UndeclaredVariable
+            && let Some(name) = finding.message.rsplit('`').nth(1)
+            && let Some(edit) = self.declare(path, name)
+        {
+            actions.push(Action { edits: vec![edit], ..fix(format!("Declare the variable `{name}`")) });
+        }
+        if let Some(command) = finding.command() {
+            let words = command.strip_prefix("cuebook ").unwrap_or(command).split_whitespace();
+            let command = Some(words.map(str::to_owned).collect());
+            let title = finding.advice().map_or("Run the command".to_owned(), capital);
+            actions.push(Action { command, ..fix(title) });
+        }
+    }
+
+    /// The edit that declares a variable for the prompt of a file.
+    fn declare(&self, path: &Path, name: &str) -> Option<Edit> {
+        let source = self.users(path, 1).into_iter().next()?;
+        let one = self.index.get(&source)?;
+        let candidate = &one.found.candidate;
+        let own = crate::targets::place(candidate)?;
+        let file = if own.is_dir() { own.join(crate::library::PROMPT_FILE) } else { own };
+        let text = self.text(&file)?;
+        let (at, added) = declaration(&text, candidate.dialect, Notation::of(&file), name)?;
+        let edit = Edit { location: Location::new(file, at..at), text: added };
+        // Only what is a declaration is offered.
+        let mut changed = text.to_string();
+        changed.insert_str(at, &edit.text);
+        let mut buffers = self.buffers.clone();
+        buffers.set(edit.location.path.clone(), changed);
+        let basis = self.basis.as_ref()?;
+        let after = buffers.during(|| basis.prepare(&self.book, &one.found));
+        after.first()?.prompt().variable(name).map(|_| edit)
+    }
+
+    /// Moves the selected lines to a partial, if they are whole and have no role or block that begins or ends elsewhere.
+    fn extract(&self, path: &Path, text: &str, part: Range<usize>) -> Option<Action> {
+        let notation = Notation::of(path);
+        let selected = text.get(part.clone()).filter(|part| part.trim().len() > 1 && self.owns(path))?;
+        let body =
+            front_matter(text).filter(|_| notation == Notation::Prompty).map_or(0, |front| front.end + 4);
+        if !matches!(notation, Notation::Template | Notation::Prompty)
+            || part.start < body
+            || !is_balanced(selected)
+        {
+            return None;
+        }
+        let roots = self.book().library().roots().ok()?;
+        let root = roots.iter().filter_map(|root| root.folder()).find(|root| path.starts_with(root))?;
+        let name = (1..100).map(|number| match number {
+            1 => "partials/extracted.md".to_owned(),
+            number => format!("partials/extracted_{number}.md"),
+        });
+        let name = name.into_iter().find(|name| !root.join(name).exists())?;
+        let edit = Edit {
+            location: Location::new(path, part),
+            text: format!("{{% include \"{name}\" %}}{}", if selected.ends_with('\n') { "\n" } else { "" }),
+        };
+        Some(Action {
+            title: "Extract the selection to a partial".to_owned(),
+            kind: ActionKind::Refactor,
+            finding: None,
+            edits: vec![edit],
+            creates: vec![(root.join(&name), format!("{}\n", selected.trim_end_matches('\n')))],
+            command: None,
+        })
+    }
+}
+
+/// Whether every block tag of a text ends in it, and nothing else does.
+fn is_balanced(text: &str) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    let ending = |keyword: &str| {
+        ["if", "for", "macro", "call", "filter", "block", "with", "raw", "autoescape", "fence"]
+            .contains(&keyword)
+    };
+    for tag in super::layout::tags(text, 0) {
+        if tag.range.end - tag.inside.end < 2 {
+            return false;
+        }
+        match tag.keyword(text) {
+            "extends" | "macro" | "set" | "import" | "from" | "block" => return false,
+            keyword if ending(keyword) => open.push(keyword),
+            keyword if keyword.starts_with("end") => match open.pop() {
+                Some(opened) if keyword[3..] == *opened => {}
+                _ => return false,
+            },
+            "else" | "elif" if open.is_empty() => return false,
+            _ => {}
+        }
+    }
+    let is_role = |line: &str| super::tokens::ROLES.iter().any(|role| line.trim() == format!("{role}:"));
+    open.is_empty() && !text.lines().any(is_role)
+}
+
+/// Where a variable is declared in a file, and the text that does it.
+fn declaration(text: &str, dialect: &Traits, notation: Notation, name: &str) -> Option<(usize, String)> {
+    if dialect.is_item {
+        let written = format!("<input name=\"{name}\" type=\"string\"></input>");
+        if let Some(at) = text.find("<inputs>") {
+            return Some((at + "<inputs>".len(), format!("\n{written}")));
+        }
+        return text
+            .find("</metadata>")
+            .map(|at| (at + "</metadata>".len(), format!("\n<inputs>\n{written}\n</inputs>")));
+    }
+    if notation == Notation::Python {
+        let written = format!("{{\"name\": \"{name}\", \"type\": \"string\", \"default\": \"\"}}");
+        for key in ["\"optional\"", "'optional'"] {
+            let behind = text.find(key).map(|at| at + key.len());
+            if let Some(at) = behind.and_then(|at| text[at..].find('[').map(|found| at + found + 1)) {
+                let gap = if text[at..].trim_start().starts_with(']') { "" } else { ", " };
+                return Some((at, format!("{written}{gap}")));
+            }
+        }
+        let at = text.find("VARIABLES")?;
+        let at = text[at..].find('{').map(|found| at + found + 1)?;
+        let gap = if text[at..].trim_start().starts_with('}') { "" } else { ", " };
+        return Some((at, format!("\"optional\": [{written}]{gap}")));
+    }
+    let Some(front) = front_matter(text) else {
+        return Some((0, format!("---\ninputs:\n  - name: {name}\n    kind: string\n---\n")));
+    };
+    let (mut at, mut inputs) = (front.start, None);
+    for line in text[front.clone()].split_inclusive('\n') {
+        let is_top = !line.starts_with([' ', '-', '\n', '\r', '#']);
+        if inputs.is_some() && is_top {
+            break;
+        }
+        at += line.len();
+        if line.trim_end() == "inputs:" && is_top {
+            inputs = Some(at);
+        }
+    }
+    match inputs {
+        Some(start) => {
+            let first = text[start..front.end].lines().next().unwrap_or_default();
+            let indent = " ".repeat(first.len() - first.trim_start().len());
+            let written = match first.trim_start().starts_with("- ") {
+                true => format!("{indent}- name: {name}\n{indent}  kind: string\n"),
+                false => format!("{indent}{name}:\n{indent}  kind: string\n"),
+            };
+            Some((at, written))
+        }
+        None => Some((front.end, format!("inputs:\n  - name: {name}\n    kind: string\n"))),
+    }
+}
+
+/// What a finding calls unknown, with each name that may have been meant.
+fn suggestions(finding: &Diagnostic) -> Vec<(&str, &str)> {
+    let Some(at) = finding.hint.as_deref().and_then(|hint| hint.find("did you mean")) else {
+        return Vec::new();
+    };
+    let hint = &finding.hint.as_deref().unwrap_or_default()[at..];
+    let Some(place) = &finding.place else { return Vec::new() };
+    // The message names several things; the one that is wrong stands at the place.
+    let named = || finding.message.split('`').skip(1).step_by(2);
+    let quoted = finding.message.split('"').skip(1).step_by(2);
+    let Some(wrong) = named().chain(quoted).find(|word| place.text().contains(word)) else {
+        return Vec::new();
+    };
+    hint.split('`').skip(1).step_by(2).map(|name| (wrong, name)).collect()
+}
+
+/// A text with a capital letter.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompt::{DIRECTIVE, PROMPTY, TEMPLATE};
+
+    fn declared(text: &str, dialect: &Traits, notation: Notation) -> String {
+        let (at, added) = declaration(text, dialect, notation, "new").unwrap();
+        let mut text = text.to_owned();
+        text.insert_str(at, &added);
+        text
+    }
+
+    #[test]
+    fn a_variable_is_declared_where_its_notation_has_them() {
+        let prompty = |text| declared(text, &PROMPTY, Notation::Prompty);
+        assert_eq!(
+            prompty("---\nname: a\n---\nHi"),
+            "---\nname: a\ninputs:\n  - name: new\n    kind: string\n---\nHi"
+        );
+        assert_eq!(
+            prompty("---\ninputs:\n  - name: a\n    kind: string\nname: b\n---\n"),
+            "---\ninputs:\n  - name: a\n    kind: string\n  - name: new\n    kind: string\nname: b\n---\n"
+        );
+        assert_eq!(
+            prompty("---\ninputs:\n  a: {kind: string}\n---\n"),
+            "---\ninputs:\n  a: {kind: string}\n  new:\n    kind: string\n---\n"
+        );
+        assert_eq!(prompty("Hi"), "---\ninputs:\n  - name: new\n    kind: string\n---\nHi");
+        let python = |text| declared(text, &TEMPLATE, Notation::Python);
+        let new = "{\"name\": \"new\", \"type\": \"string\", \"default\": \"\"}";
+        assert_eq!(python("VARIABLES = {}"), format!("VARIABLES = {{\"optional\": [{new}]}}"));
+        assert_eq!(
+            python("VARIABLES = {'optional': [{'name': 'a'}]}"),
+            format!("VARIABLES = {{'optional': [{new}, {{'name': 'a'}}]}}")
+        );
+        let xml = "<metadata></metadata><inputs><input name=\"a\"/></inputs>";
+        assert!(declared(xml, &DIRECTIVE, Notation::Directive).contains("<inputs>\n<input name=\"new\""));
+    }
+
+    #[test]
+    fn only_whole_blocks_are_extracted() {
+        assert!(is_balanced("a {% if b %}c{% else %}d{% endif %} {{ e }}"));
+        for text in ["{% if a %}", "{% endif %}", "{% else %}", "{{ a", "{% set a = 1 %}", "user:\nHi"] {
+            assert!(!is_balanced(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Where things are defined.
+
+use std::path::{Path, PathBuf};
+
+use super::layout::tags;
+use super::names::Thing;
+use super::{Location, Service};
+use crate::library::TEMPLATE_FILE;
+use crate::prepared::Prepared;
+
+impl Service {
+    /// Where the thing is defined that stands at a byte of a file.
+    pub fn definition(&self, path: &Path, offset: usize) -> Option<Location> {
+        let thing = self.thing_at(path, offset)?;
+        match &thing {
+            Thing::Variable(name) => self.declaration(path, name),
+            Thing::Local(name) => self.places(path, &thing).0.into_iter().find(|at| {
+                let text = self.text(&at.path).unwrap_or_default();
+                let sets = |tag: &super::layout::Tag| {
+                    tag.inside.contains(&at.start)
+                        && matches!(tag.keyword(&text), "set" | "for" | "macro" | "with")
+                };
+                at.path == path && &text[at.range()] == name && tags(&text, 0).iter().any(sets)
+            }),
+            Thing::Block(_) => {
+                // The first file of the chain that has the block is the one that it comes from.
+                let (places, _) = self.places(path, &thing);
+                let mut opens = places.into_iter().filter(|at| self.follows(at, "block"));
+                let first = opens.next();
+                opens.find(|at| at.path != path).or(first)
+            }
+            Thing::Macro(_) => {
+                let (places, _) = self.places(path, &thing);
+                places.into_iter().find(|at| self.follows(at, "macro"))
+            }
+            Thing::Template(_) => {
+                let file = self.target_of(path, &thing)?;
+                Some(Location::new(file, 0..0))
+            }
+        }
+    }
+
+    /// Where a variable is declared.
+    fn declaration(&self, path: &Path, name: &str) -> Option<Location> {
+        let prepared = self.prepared(path);
+        let mut all = prepared.iter().flat_map(|all| all.iter());
+        let place = all.find_map(|one| one.prompt().variable(name)?.place.clone())?;
+        Some(self.location(&place))
+    }
+
+    /// Whether a place follows a keyword.
+    fn follows(&self, at: &Location, keyword: &str) -> bool {
+        let text = self.text(&at.path).unwrap_or_default();
+        text.get(..at.start).is_some_and(|before| before.trim_end().ends_with(keyword))
+    }
+
+    /// The file that a string of a template leads to.
+    pub(super) fn target_of(&self, path: &Path, thing: &Thing) -> Option<PathBuf> {
+        let Thing::Template(name) = thing else { return None };
+        for prepared in self.prepared(path).iter().flat_map(|all| all.iter()) {
+            let outline = prepared.outline();
+            for unit in outline.units() {
+                let is_here = self.location(&unit.source().place(0..0)).path == path;
+                if let Some(file) =
+                    is_here.then(|| self.file_named(prepared, unit.source().name(), name)).flatten()
+                {
+                    return Some(file);
+                }
+            }
+        }
+        None
+    }
+
+    /// The file that a template means by a name.
+    pub(super) fn file_named(&self, prepared: &Prepared, parent: &str, name: &str) -> Option<PathBuf> {
+        let outline = prepared.outline();
+        let unit = outline.jinja().and_then(|program| program.target(parent, name));
+        if let Some(unit) = unit.and_then(|unit| outline.units().get(unit)) {
+            let file = self.location(&unit.source().place(0..0)).path;
+            return file.is_file().then_some(file);
+        }
+        let id = ["prompt:", "sections:", "directive:"].iter().find_map(|kind| name.strip_prefix(kind));
+        if let Some(found) = id.and_then(|id| self.book().find(id).ok()) {
+            let file = crate::targets::place(&found.candidate)?;
+            return Some(if file.is_dir() { file.join(TEMPLATE_FILE) } else { file });
+        }
+        // Partials of Mustache are looked for as its loader does.
+        let folders = self.book().library().roots().unwrap_or_default();
+        let files = folders
+            .iter()
+            .filter_map(|root| root.folder())
+            .flat_map(|folder| [folder.join(name), folder.join(format!("{name}.md"))]);
+        files.into_iter().find(|file| outline.jinja().is_none() && file.is_file())
+    }
+}
