@@ -12,6 +12,7 @@ mod command;
 mod execute;
 mod growth;
 mod hooks;
+mod lsp;
 mod measure;
 mod page;
 mod peers;
@@ -43,6 +44,7 @@ const TABLES: &[Named] = &[
     ("execute", execute::run),
     ("growth", growth::run),
     ("hooks", hooks::run),
+    ("lsp", lsp::run),
     ("page", page::run),
     ("publish", publish::run),
     ("scoreboard", scoreboard::run),

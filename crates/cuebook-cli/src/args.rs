@@ -255,6 +255,8 @@ Examples:
 
 To set up an editor, see: cuebook help editors")]
     Lsp,
+    /// Print the JSON Schema of a kind of file
+    Schema(SchemaArgs),
     /// Show which Python and which sandbox protections this machine has
     #[command(after_help = "Examples:\n  cuebook doctor\n  cuebook doctor --json      for scripts")]
     Doctor,
@@ -581,6 +583,47 @@ pub struct InitArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+/// `schema`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Editors use a schema to complete keys and to show mistakes. `cuebook lsp` uses the same ones.
+
+Examples:
+  cuebook schema prompty                            front matter of .prompty files
+  cuebook schema pack > pack.schema.json            name it in pack.json: \"$schema\": \"./pack.schema.json\"")]
+pub struct SchemaArgs {
+    /// The kind of file
+    pub name: SchemaName,
+}
+
+/// The kinds of files that have a schema.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub enum SchemaName {
+    /// Front matter of .prompty files
+    Prompty,
+    /// pack.json
+    Pack,
+    /// Provider files
+    Provider,
+    /// cuebook.toml
+    Cuebook,
+    /// Settings of test cases
+    Cases,
+}
+
+impl SchemaName {
+    /// The name of the schema.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SchemaName::Prompty => "prompty",
+            SchemaName::Pack => "pack",
+            SchemaName::Provider => "provider",
+            SchemaName::Cuebook => "cuebook",
+            SchemaName::Cases => "cases",
+        }
+    }
 }
 
 /// `help`

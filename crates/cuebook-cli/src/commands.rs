@@ -24,6 +24,7 @@ mod providers;
 mod render;
 mod resolve;
 mod run;
+mod schema;
 mod search;
 mod show;
 mod sign;
@@ -72,6 +73,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
         Command::Lsp => lsp::run(options),
+        Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),
         Command::Completions(args) => completions::run(&args),

@@ -14,7 +14,7 @@ fn wrong(root: &Json, schema: &Json, value: &Json, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (keyword, wanted) in schema.as_object().unwrap() {
         let fits = match keyword.as_str() {
-            "$schema" | "title" | "description" | "$defs" | "properties" => true,
+            "$schema" | "title" | "description" | "$defs" | "properties" | "examples" => true,
             "$ref" => {
                 let target = root.pointer(wanted.as_str().unwrap().trim_start_matches('#')).unwrap();
                 found.extend(wrong(root, target, value, at));
@@ -22,7 +22,22 @@ fn wrong(root: &Json, schema: &Json, value: &Json, at: &str) -> Vec<String> {
             }
             "const" => value == wanted,
             "enum" => wanted.as_array().unwrap().contains(value),
-            "minimum" => value.as_i64() >= wanted.as_i64(),
+            "minimum" => value.as_f64().is_none_or(|value| Some(value) >= wanted.as_f64()),
+            "maximum" => value.as_f64().is_none_or(|value| Some(value) <= wanted.as_f64()),
+            "pattern" => {
+                let pattern = regex::Regex::new(wanted.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|text| pattern.is_match(text))
+            }
+            "anyOf" => wanted.as_array().unwrap().iter().any(|one| wrong(root, one, value, at).is_empty()),
+            "additionalProperties" if wanted == true => true,
+            "additionalProperties" if wanted.is_object() => {
+                for (name, member) in value.as_object().into_iter().flatten() {
+                    if schema["properties"].get(name).is_none() {
+                        found.extend(wrong(root, wanted, member, &format!("{at}.{name}")));
+                    }
+                }
+                true
+            }
             "type" => {
                 let names = wanted.as_array().cloned().unwrap_or_else(|| vec![wanted.clone()]);
                 names.iter().any(|name| is_of(value, name.as_str().unwrap()))
@@ -65,6 +80,8 @@ fn is_of(value: &Json, name: &str) -> bool {
         "array" => value.is_array(),
         "string" => value.is_string(),
         "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         other => panic!("the test does not know the type {other}"),
     }
@@ -157,4 +174,140 @@ fn the_check_of_the_schema_finds_mistakes() {
         *changed.pointer_mut(pointer).unwrap() = bad;
         assert!(!wrong(&schema, &schema, &changed, "$").is_empty(), "{pointer}");
     }
+}
+
+/// What a command prints.
+fn stdout(project: &Project, args: &[&str]) -> String {
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    String::from_utf8(command.args(args).output().unwrap().stdout).unwrap()
+}
+
+/// A schema as the program prints it.
+fn printed(name: &str) -> Json {
+    serde_json::from_str(&stdout(&Project::new(), &["schema", name])).unwrap()
+}
+
+fn yaml(text: &str) -> Json {
+    use cuebook::settings::Setting;
+    let source = cuebook::source::Source::new("a.yaml", text);
+    Setting::parse(&source, cuebook::Code::BadProviderFile, cuebook::ErrorKind::Config).unwrap().json()
+}
+
+/// Every block of a language in the pages of the book, with its page.
+fn blocks(language: &str) -> Vec<(String, String)> {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    let topics = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("topics");
+    let mut found = Vec::new();
+    for folder in [docs.join("guide"), docs.join("reference"), topics] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let mut rest = text.as_str();
+            while let Some(at) = rest.find(&format!("\n```{language}\n")) {
+                rest = &rest[at + language.len() + 5..];
+                let end = rest.find("\n```").unwrap_or(rest.len());
+                found.push((path.display().to_string(), rest[..end + 1].to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_schemas_accept_every_example() {
+    let accepts = |name: &str, value: &Json, whose: &str| {
+        let schema = printed(name);
+        let found = wrong(&schema, &schema, value, "$");
+        assert!(found.is_empty(), "{name}, {whose}: {found:#?}");
+    };
+    let providers = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-run/providers");
+    let mut count = 0;
+    for entry in std::fs::read_dir(providers).unwrap() {
+        let path = entry.unwrap().path();
+        accepts("provider", &yaml(&std::fs::read_to_string(&path).unwrap()), &path.display().to_string());
+        count += 1;
+    }
+    for (page, block) in blocks("toml") {
+        let value: toml::Table = toml::from_str(&block).unwrap();
+        let own = ["library", "limits", "template", "hooks", "directives"];
+        if value.keys().all(|key| own.contains(&key.as_str())) {
+            accepts("cuebook", &serde_json::to_value(&value).unwrap(), &page);
+            count += 1;
+        }
+    }
+    for (page, block) in blocks("json") {
+        let value: Json = serde_json::from_str(&block).unwrap_or_default();
+        if value.get("pack_id").is_some_and(Json::is_string)
+            && value.get("status").is_none()
+            && value.get("source").is_none()
+        {
+            accepts("pack", &value, &page);
+            count += 1;
+        }
+    }
+    for (page, block) in ["markdown", "prompty", "text", "yaml"].iter().flat_map(|language| blocks(language))
+    {
+        let Some(front) = block.strip_prefix("---\n").and_then(|rest| rest.split("\n---").next()) else {
+            continue;
+        };
+        // The front matter of a tree of sections has further keys, and older files have others.
+        if front.contains("inputs:")
+            && front.contains("name:")
+            && !block.contains("\n# ")
+            && !front.contains("sample:")
+        {
+            accepts("prompty", &yaml(front), &page);
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "only {count} examples were read");
+}
+
+#[test]
+fn the_schemas_refuse_misspelt_keys_and_name_only_keys_that_are_read() {
+    for name in ["prompty", "pack", "provider", "cuebook", "cases"] {
+        let schema = printed(name);
+        let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        for key in keys {
+            let wrong_key = format!("{key}x");
+            let found = wrong(&schema, &schema, &json!({wrong_key: {}}), "$");
+            assert!(!found.is_empty(), "{name} accepts {key}x");
+        }
+    }
+    let schema = printed("cuebook");
+    for (table, about) in schema["properties"].as_object().unwrap() {
+        for (key, about) in about["properties"].as_object().unwrap() {
+            let value = match (about["type"].as_str(), &about["enum"][0]) {
+                (Some("string"), _) => "\"a\"".to_owned(),
+                (Some("boolean"), _) => "true".to_owned(),
+                (Some("array"), _) => "[]".to_owned(),
+                (Some("integer"), _) => "100000000".to_owned(),
+                (_, first) => first.to_string(),
+            };
+            let value = if key == "recursion" { "100".to_owned() } else { value };
+            let source =
+                cuebook::source::Source::new("cuebook.toml", format!("[{table}]\n{key} = {value}\n"));
+            let read = cuebook::library::Config::read(&source);
+            assert!(read.is_ok(), "{table}.{key}: {read:?}");
+        }
+    }
+    let schema = printed("prompty");
+    let named =
+        |level: &Json| -> Vec<String> { level["properties"].as_object().unwrap().keys().cloned().collect() };
+    let unknown = |front: String| {
+        let project = Project::new();
+        project.write("prompts/p.prompty", &format!("---\n{front}\n---\nsystem:\nHi\n"));
+        stdout(&project, &["check", "--json"]).contains("unknown key")
+    };
+    for key in named(&schema) {
+        assert!(!unknown(format!("{key}: null")), "{key}");
+    }
+    let model = &schema["properties"]["model"]["anyOf"][1];
+    for key in named(model) {
+        assert!(!unknown(format!("model:\n  {key}: null")), "model.{key}");
+    }
+    for key in named(&model["properties"]["options"]) {
+        assert!(!unknown(format!("model:\n  id: a\n  options:\n    {key}: null")), "model.options.{key}");
+    }
+    assert!(unknown("nam: a".to_owned()), "the check finds unknown keys");
 }

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../../skip.rs"]
+mod skip;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -26,10 +29,6 @@ impl Editor {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Editor::at_folder(folder)
-    }
-
-    fn at_folder(folder: tempfile::TempDir) -> Editor {
         let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
             .arg("lsp")
             .current_dir(folder.path())
@@ -123,6 +122,19 @@ impl Editor {
         self.ask(&format!("textDocument/{method}"), params)
     }
 
+    /// Waits until everything has been looked at.
+    fn settle(&mut self) {
+        assert_eq!(self.ask("cuebook/settled", json!({}))["result"], Json::Null);
+    }
+
+    fn of(&mut self, method: &str, file: &str, more: Json) -> Json {
+        let mut params = json!({"textDocument": {"uri": self.uri(file)}});
+        for (name, value) in more.as_object().unwrap() {
+            params[name] = value.clone();
+        }
+        self.ask(&format!("textDocument/{method}"), params)["result"].clone()
+    }
+
     fn codes(&self, file: &str) -> Vec<&str> {
         let findings = self.findings.get(&self.uri(file)).map(Vec::as_slice).unwrap_or_default();
         findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect()
@@ -153,6 +165,7 @@ fn an_editor_gets_findings_completions_definitions_and_edits() {
     // The emoji is two units of UTF-16: the column counts them.
     let hover = editor.at("hover", TEMPLATE, 0, 23, json!({}));
     assert!(hover["result"]["contents"]["value"].as_str().unwrap().contains("required string"), "{hover}");
+    editor.settle();
     assert_eq!(editor.codes(TEMPLATE).len(), 1);
     let range = editor.findings[&editor.uri(TEMPLATE)][0]["range"].clone();
     assert_eq!(
@@ -183,10 +196,10 @@ fn an_editor_gets_findings_completions_definitions_and_edits() {
     assert_eq!(symbols["result"][0]["name"], "include parts/end.md");
 
     editor.did_change(TEMPLATE, "Hello {{ name");
-    editor.at("hover", TEMPLATE, 0, 1, json!({}));
+    editor.settle();
     assert_eq!(editor.codes(TEMPLATE), ["CB304"]);
     editor.did_change(TEMPLATE, "Hello {{ name }}");
-    editor.at("hover", TEMPLATE, 0, 1, json!({}));
+    editor.settle();
     assert_eq!(editor.codes(TEMPLATE), [""; 0]);
     editor.leave();
 }
@@ -195,9 +208,7 @@ fn an_editor_gets_findings_completions_definitions_and_edits() {
 fn files_that_are_not_open_are_surveyed_and_other_markdown_is_left_alone() {
     let mut editor = Editor::open(FILES);
     editor.did_open("notes.md", "{% if %}\n");
-    while !editor.findings.contains_key(&editor.uri("prompts/broken/template.md")) {
-        editor.hear();
-    }
+    editor.settle();
     assert_eq!(editor.codes("prompts/broken/template.md").len(), 1);
     assert!(!editor.findings.contains_key(&editor.uri("notes.md")));
     editor.leave();
@@ -245,27 +256,473 @@ fn no_code_of_the_project_runs() {
 }
 
 #[test]
-#[cfg(unix)]
-fn pipes_and_devices_of_a_project_do_not_stop_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let prompts = folder.path().join("prompts");
-    for name in ["pipe", "device", "plain"] {
-        std::fs::create_dir_all(prompts.join(name)).unwrap();
-    }
-    let pipe = prompts.join("pipe/template.md");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    std::os::unix::fs::symlink("/dev/zero", prompts.join("device/template.md")).unwrap();
-    std::fs::write(prompts.join("plain/template.md"), "{{ name|uper }}\n").unwrap();
-    let mut editor = Editor::at_folder(folder);
-    for file in ["prompts/pipe/template.md", "prompts/device/template.md"] {
-        while !editor.findings.contains_key(&editor.uri(file)) {
-            editor.hear();
-        }
-        let answer = editor.at("hover", file, 0, 0, json!({}));
-        assert!(answer["result"].is_null(), "{answer}");
-    }
-    let device =
-        json!({"textDocument": {"uri": "file:///dev/zero"}, "position": {"line": 0, "character": 0}});
-    assert_eq!(editor.ask("textDocument/hover", device)["result"], Json::Null);
+fn every_feature_answers() {
+    let mut editor = Editor::open(&[
+        (
+            TEMPLATE,
+            "Hello {{ name|replace(\"a\", \"b\") }}!\n{% if name %}\n{% include \"parts/end.md\" %}\n{% endif %}\n",
+        ),
+        (
+            "prompts/greet/prompt.py",
+            "VARIABLES = {\"required\": [{\"name\": \"name\", \"type\": \"string\"}]}\n",
+        ),
+        (
+            "prompts/greet/tests.md",
+            "## greets\n\n```yaml inputs\nname: Ada\n```\n\n```text contains\nHello\n```\n",
+        ),
+        ("prompts/parts/end.md", "Yours, {{ name }}\n"),
+        (
+            "prompts/p.prompty",
+            "---\nname:   p\ninputs:\n  - name: x\n    kind: string\n---\nsystem:\n{{ x }} {{ y }}\n",
+        ),
+    ]);
+    editor.settle();
+    let tokens = editor.of("semanticTokens/full", TEMPLATE, json!({}));
+    assert_eq!(
+        tokens["data"].as_array().unwrap()[..5],
+        [json!(0), json!(9), json!(4), json!(1), json!(0)],
+        "{tokens}"
+    );
+    let folds = editor.of("foldingRange", TEMPLATE, json!({}));
+    assert_eq!(folds, json!([{"startLine": 1, "endLine": 2}]));
+    let hints = editor.of("inlayHint", TEMPLATE, json!({"range": {}}));
+    assert_eq!(hints[0]["label"], "8 tokens", "{hints}");
+    let lenses = editor.of("codeLens", TEMPLATE, json!({}));
+    assert_eq!(
+        (&lenses[0]["command"]["command"], &lenses[1]["command"]["command"]),
+        (&json!("cuebook.preview"), &json!("cuebook.explain"))
+    );
+    let cases = editor.of("codeLens", "prompts/greet/tests.md", json!({}));
+    assert_eq!(cases[0]["command"]["arguments"][1], "greets", "{cases}");
+    let help = editor.at("signatureHelp", TEMPLATE, 0, 24, json!({}));
+    assert_eq!(help["result"]["activeParameter"], 0, "{help}");
+    assert!(help["result"]["signatures"][0]["label"].as_str().unwrap().starts_with("replace("), "{help}");
+    let found = editor.ask("workspace/symbol", json!({"query": "gr"}));
+    assert_eq!(found["result"][0]["name"], "greet", "{found}");
+    let edits = editor.of("formatting", "prompts/p.prompty", json!({"options": {}}));
+    assert_eq!(edits[0]["newText"], "name: p\ninputs:\n  - name: x\n    kind: string\n", "{edits}");
+    let page = editor.ask("cuebook/page", json!({"uri": "cuebook:/CB402.md"}));
+    assert!(page["result"].as_str().unwrap().starts_with("# CB402"), "{page}");
+    // A variable that is not declared can be declared, and a selection can become a partial.
+    let range = json!({"start": {"line": 7, "character": 8}, "end": {"line": 7, "character": 14}});
+    let actions = editor.of("codeAction", "prompts/p.prompty", json!({"range": range, "context": {}}));
+    let titles: Vec<&str> =
+        actions.as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap()).collect();
+    assert!(titles.contains(&"Declare the variable `y`"), "{actions}");
+    assert!(titles.contains(&"Extract the selection to a partial"), "{actions}");
+    let codes = &editor.findings[&editor.uri("prompts/p.prompty")][0];
+    assert_eq!(codes["codeDescription"]["href"], "cuebook:/CB402.md", "{codes}");
+    // The rename of a variable is one edit of the template, the partial, the definition and the cases.
+    let renamed = editor.at("rename", TEMPLATE, 0, 11, json!({"newName": "person"}));
+    let files: Vec<&String> = renamed["result"]["changes"].as_object().unwrap().keys().collect();
+    let wanted = ["prompts/greet/prompt.py", TEMPLATE, "prompts/greet/tests.md", "prompts/parts/end.md"];
+    assert_eq!(files, wanted.map(|file| editor.uri(file)).iter().collect::<Vec<_>>(), "{renamed}");
+    // What the preview shows leads back to the file, byte for byte.
+    let preview = editor.ask("cuebook/preview", json!({"textDocument": {"uri": editor.uri(TEMPLATE)}}));
+    let parts = preview["result"]["parts"].as_array().unwrap();
+    assert_eq!(
+        (&parts[0]["text"], &parts[0]["location"]["uri"]),
+        (&json!("Hello "), &json!(editor.uri(TEMPLATE)))
+    );
+    assert_eq!((&parts[1]["text"], &parts[1]["kind"]), (&json!("‹nbme›"), &json!("value")), "{preview}");
     editor.leave();
+}
+
+#[test]
+fn half_typed_text_has_symbols_completions_and_findings_elsewhere() {
+    let text = "{% block a %}{{ name|uper }}{% endblock %}\n{% macro m(x) %}{{ x }}{% endmacro %}\n{{ na";
+    let mut editor = Editor::open(FILES);
+    editor.did_open(TEMPLATE, text);
+    editor.settle();
+    let mut codes = editor.codes(TEMPLATE);
+    codes.sort_unstable();
+    assert_eq!(codes, ["CB304", "CB316"]);
+    let symbols = editor.of("documentSymbol", TEMPLATE, json!({}));
+    let names: Vec<&str> =
+        symbols.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "m"]);
+    let offered = editor.at("completion", TEMPLATE, 2, 5, json!({}));
+    assert!(offered["result"].as_array().unwrap().iter().any(|one| one["label"] == "name"), "{offered}");
+    // Front matter that cannot be read yet has completions, too.
+    let front = "---\nname: p\ninputs:\n  - name: x\n    ki";
+    editor.did_open("prompts/new.prompty", front);
+    let offered = editor.at("completion", "prompts/new.prompty", 4, 6, json!({}));
+    assert_eq!(offered["result"][0]["label"], "kind", "{offered}");
+    editor.leave();
+}
+
+/// What `check` says of a folder, as the server says it: by file, and in the order of the text.
+fn checked(folder: &Path) -> std::collections::BTreeMap<String, Vec<(String, String)>> {
+    let output = Command::new(env!("CARGO_BIN_EXE_cuebook"))
+        .args(["check", "--json"])
+        .current_dir(folder)
+        .env("HOME", folder)
+        .output()
+        .unwrap();
+    let findings: Vec<Json> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut by_file: std::collections::BTreeMap<String, Vec<(String, String)>> = Default::default();
+    for finding in findings {
+        let file = folder.join(finding["file"].as_str().unwrap_or("cuebook.toml"));
+        let message = match finding["hint"].as_str() {
+            Some(hint) => format!("{}\nhelp: {hint}", finding["message"].as_str().unwrap()),
+            None => finding["message"].as_str().unwrap().to_owned(),
+        };
+        let code = finding["code"].as_str().unwrap().to_owned();
+        by_file.entry(format!("file://{}", file.display())).or_default().push((code, message));
+    }
+    by_file
+}
+
+#[test]
+fn check_and_the_server_never_disagree() {
+    let mut compared = 0;
+    for (name, files) in projects() {
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
+        let mut editor = Editor::open(&files);
+        editor.settle();
+        let wanted = checked(editor.folder.path());
+        let shown = |editor: &Editor| -> std::collections::BTreeMap<String, Vec<(String, String)>> {
+            let pair = |one: &Json| {
+                (one["code"].as_str().unwrap().to_owned(), one["message"].as_str().unwrap().to_owned())
+            };
+            let files = editor.findings.iter().filter(|(_, findings)| !findings.is_empty());
+            files.map(|(uri, findings)| (uri.clone(), findings.iter().map(pair).collect())).collect()
+        };
+        assert_eq!(shown(&editor), wanted, "{name}");
+        // The same once an editor has opened every file, changed it and changed it back.
+        for (file, text) in &files {
+            editor.did_open(file, text);
+            editor.did_change(file, &format!("{text}{{{{ other"));
+            editor.settle();
+            editor.did_change(file, text);
+        }
+        editor.settle();
+        assert_eq!(shown(&editor), wanted, "{name}, open");
+        compared += wanted.values().map(Vec::len).sum::<usize>();
+        editor.leave();
+    }
+    assert!(compared >= 20, "only {compared} findings were compared");
+}
+
+/// Projects with something wrong: the files of the examples, and one for each rule.
+fn projects() -> Vec<(String, Vec<(String, String)>)> {
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let mut projects = vec![
+        (
+            "circle".to_owned(),
+            vec![
+                file("prompts/a/template.md", "{% include \"b/template.md\" %}"),
+                file("prompts/b/template.md", "{% include \"a/template.md\" %}"),
+                file("prompts/c/template.md", "{% include \"a/template.md\" %}"),
+            ],
+        ),
+        (
+            "inheritance".to_owned(),
+            vec![
+                file("prompts/base/template.md", "{% block a %}{% endblock %}{{ x|uper }}"),
+                file(
+                    "prompts/child/template.md",
+                    "{% extends \"base/template.md\" %}{% block b %}{% endblock %}",
+                ),
+                file("prompts/lost/template.md", "{% extends \"gone.md\" %}{% include \"lost.md\" %}"),
+                file("prompts/partials/p.md", "{% if %}"),
+            ],
+        ),
+        (
+            "python".to_owned(),
+            vec![
+                file("prompts/p/template.md", "{{ b }}\r\n{{ system }}"),
+                file("prompts/p/prompt.py", "VARIABLES = {\"optional\": [{\"name\": \"a\", \"typ\": 1}]}\n"),
+                file("prompts/q/prompt.py", "VARIABLES = {\n"),
+                file("prompts/r/prompt.py", "import os\nMETADATA = {\"id\": os.name}\n"),
+            ],
+        ),
+        (
+            "prompty".to_owned(),
+            vec![
+                file(
+                    "prompts/a.prompty",
+                    "---\nnam: a\ninputs:\n  - name: x\n    kind: strin\n---\nuser :\n{{ y }}\n",
+                ),
+                file("prompts/b.prompty", "---\nname: [\n---\n{{ y\n"),
+                file(
+                    "prompts/c.prompty",
+                    "---\nmodel:\n  api: chat\n  configuration:\n    type: openai\n---\nsystem:\nHi\n",
+                ),
+            ],
+        ),
+        (
+            "sections".to_owned(),
+            vec![
+                file("prompts/s.sections.md", "---\nns: a\nkey: s\n---\n# One\n\nCosts $ 5 and $name.\n"),
+                file("prompts/t.sections.md", "---\nkey: [\n---\n# One\n"),
+            ],
+        ),
+        (
+            "directives".to_owned(),
+            vec![file(
+                ".ai/directives/team/d.md",
+                "# D\n\n```xml\n<directive name=\"d\" version=\"1.0.0\">\n<metadata>\n<description>d</description>\n\
+             <category>team</category>\n<permissions><execute><tool>no.such</tool></execute></permissions>\n\
+             </metadata>\n</directive>\n```\n\nSay {input:nothing}.\n",
+            )],
+        ),
+        (
+            "packs".to_owned(),
+            vec![
+                file(
+                    "user_data/packs/one/pack.json",
+                    "{\"pack_id\": \"one\", \"prompts\": [\"a\", \"gone\"], \"tagz\": []}",
+                ),
+                file("user_data/packs/one/prompts/a/template.md", "{{ x|uper }}"),
+                file("user_data/packs/two/prompts/a/template.md", "two"),
+                file("user_data/shared/vocab.json", "{\"prompt.nothing\": [\"prompt.b\"]}"),
+            ],
+        ),
+        (
+            "providers".to_owned(),
+            vec![file(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chatt\n")],
+        ),
+    ];
+    // Every page of an error code shows what leads to it.
+    projects.extend(pages());
+    projects
+}
+
+/// The files that the pages of the error codes show: a line with the file's name in code, and the block behind it.
+fn pages() -> Vec<(String, Vec<(String, String)>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-text/src/error/pages");
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let mut projects = Vec::new();
+    for page in names {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let code = page.file_stem().unwrap().to_string_lossy().into_owned();
+        let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
+        for (number, block) in blocks.iter().enumerate() {
+            let (language, body) = block.split_once('\n').unwrap_or((block, ""));
+            let file = match language.trim() {
+                "jinja" | "markdown" | "md" => "prompts/p/template.md",
+                "python" => "prompts/p/prompt.py",
+                "prompty" => "prompts/p.prompty",
+                "yaml" if code.starts_with("CB31") || code.starts_with("CB32") => "prompts/p.prompty",
+                _ => continue,
+            };
+            let body = if language.trim() == "yaml" && !body.starts_with("---") {
+                format!("---\n{body}---\nsystem:\nHi\n")
+            } else {
+                body.to_owned()
+            };
+            projects.push((format!("{code}, block {number}"), vec![(file.to_owned(), body)]));
+        }
+    }
+    assert!(projects.len() >= 10, "only {} pages show a file", projects.len());
+    projects
+}
+
+/// Numbers that look like chance and are the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+#[test]
+fn nonsense_neither_ends_nor_confuses_the_server() {
+    let mut editor = Editor::open(FILES);
+    let mut chance = Chance(26);
+    let methods = [
+        "hover",
+        "definition",
+        "references",
+        "rename",
+        "completion",
+        "signatureHelp",
+        "documentSymbol",
+        "documentLink",
+        "foldingRange",
+        "semanticTokens/full",
+        "inlayHint",
+        "codeLens",
+        "formatting",
+        "codeAction",
+        "prepareRename",
+        "documentHighlight",
+    ];
+    let pieces = [
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "{#",
+        "name",
+        "|",
+        "(",
+        ")",
+        "\"",
+        "'",
+        "\n",
+        "é",
+        "😀",
+        "---\n",
+        "if",
+        "for x in",
+        "endif",
+        "block a",
+        "include",
+        "$x",
+        "${",
+        "{input:",
+        "<input ",
+        "```xml\n",
+        "\r\n",
+        "system:\n",
+        "\u{feff}",
+    ];
+    let files = [
+        TEMPLATE,
+        "prompts/greet/prompt.py",
+        "prompts/new.prompty",
+        "prompts/s.sections.md",
+        "prompts/greet/tests.md",
+    ];
+    let odd = [json!(null), json!(-1), json!("x"), json!([]), json!({}), json!(1e300), json!(u64::MAX)];
+    for _ in 0..400 {
+        let file = files[chance.below(files.len() as u64) as usize];
+        let count = chance.below(12);
+        let text: String = (0..count).map(|_| pieces[chance.below(pieces.len() as u64) as usize]).collect();
+        match chance.below(8) {
+            0 => editor.did_open(file, &text),
+            1 => editor.did_change(file, &text),
+            2 => {
+                let position =
+                    |chance: &mut Chance| json!({"line": chance.below(4), "character": chance.below(20)});
+                let range = json!({"start": position(&mut chance), "end": position(&mut chance)});
+                let change = json!({"range": range, "text": text});
+                let params = json!({"textDocument": {"uri": editor.uri(file), "version": 3}, "contentChanges": [change]});
+                editor.say("textDocument/didChange", params);
+            }
+            3 => editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}})),
+            4 => {
+                // Anything in the place of what the protocol wants.
+                let mut any = || odd[chance.below(odd.len() as u64) as usize].clone();
+                let params = json!({"textDocument": any(), "position": any(), "range": any(), "contentChanges": any()});
+                editor.say("textDocument/didChange", params.clone());
+                editor.say("workspace/didChangeWatchedFiles", json!({"changes": any()}));
+                editor.ask("textDocument/hover", params);
+            }
+            _ => {
+                let method = methods[chance.below(methods.len() as u64) as usize];
+                let position = json!({"line": chance.below(4), "character": chance.below(30)});
+                let range = json!({"start": position, "end": {"line": 9, "character": 0}});
+                let params = json!({
+                    "textDocument": {"uri": editor.uri(file)},
+                    "position": position,
+                    "range": range,
+                    "newName": "other",
+                    "context": {"diagnostics": []},
+                });
+                let answer = editor.ask(&format!("textDocument/{method}"), params);
+                assert!(answer.get("result").is_some() || answer["error"]["code"] == -32803, "{answer}");
+            }
+        }
+    }
+    // After all that it is right about what is there now.
+    for file in files {
+        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}}));
+    }
+    editor.did_open(TEMPLATE, "Hello {{ name|uper }}");
+    editor.settle();
+    assert_eq!(editor.codes(TEMPLATE), ["CB316"]);
+    editor.leave();
+}
+
+#[test]
+fn a_thousand_open_files_a_huge_file_and_a_deleted_folder_are_borne() {
+    let names: Vec<String> = (0..1_000).map(|number| format!("prompts/p{number:04}/template.md")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Hello {{ name }}\n")).collect();
+    let mut editor = Editor::open(&files);
+    for name in &names {
+        editor.did_open(name, "Hello {{ name|uper }}\n");
+    }
+    editor.settle();
+    assert_eq!(editor.codes(&names[999]), ["CB316"]);
+    let huge = "x {{ name }}\n".repeat(2_000_000);
+    editor.did_open(&names[0], &huge);
+    editor.settle();
+    for _ in 0..300 {
+        editor.did_change(&names[1], "Hello {{ name|uper }} {{");
+        editor.did_change(&names[1], "Hello {{ name|upper }}");
+    }
+    editor.settle();
+    assert_eq!(editor.codes(&names[1]), [""; 0]);
+    std::fs::remove_dir_all(editor.folder.path().join("prompts")).unwrap();
+    for name in &names {
+        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(name)}}));
+    }
+    let gone = json!({"uri": editor.uri(&names[2]), "type": 3});
+    editor.say("workspace/didChangeWatchedFiles", json!({"changes": [gone]}));
+    editor.settle();
+    editor.at("hover", &names[3], 0, 10, json!({}));
+    editor.leave();
+}
+
+/// The version of the client that the test below installs.
+const CLIENT: &str = "1.0.1";
+
+/// A Python that has the client, in an environment below the build folder.
+fn client() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pytest-lsp-{CLIENT}"));
+    let (python, done) = (folder.join("bin/python"), folder.join("installed"));
+    if done.exists() {
+        return Ok(python);
+    }
+    let run = |command: &mut Command| match command.output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let package = format!("pytest-lsp=={CLIENT}");
+    run(Command::new(&python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        &package,
+    ]))?;
+    std::fs::write(done, "").map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+#[test]
+fn a_real_client_gets_typed_answers_and_no_memory_leaks() {
+    let python = match client() {
+        Ok(python) => python,
+        Err(why) => return skip::missing_peer(format!("pytest-lsp {CLIENT}: {why}")),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (file, text) in FILES {
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lsp/soak.py");
+    let output = Command::new(python)
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
+        .arg(script)
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .env("CUEBOOK_PROJECT", folder.path())
+        .env("CUEBOOK_PROGRAM", env!("CARGO_BIN_EXE_cuebook"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }

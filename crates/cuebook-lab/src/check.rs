@@ -173,6 +173,11 @@ impl Basis {
         self.survey.as_ref()
     }
 
+    /// What is wrong with a file that need not be a part of any prompt; `None` if it is no such file.
+    pub(crate) fn partial(&self, path: &Path) -> Option<Vec<Diagnostic>> {
+        partial::check_file(&self.config, self.survey.as_ref()?, path)
+    }
+
     /// Looks at one prompt.
     pub(crate) fn examine(&self, book: &Book, found: &Found) -> Examined {
         let mut checker = Checker::new(book, self);

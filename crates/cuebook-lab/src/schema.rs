@@ -6,11 +6,15 @@ use serde_json::Value as Json;
 
 /// The schemas by their names, each with the files that it is for.
 pub const ALL: [(&str, &str, &str); 5] = [
-    ("prompty", "the front matter of `.prompty` files", include_str!("schema/prompty.schema.json")),
-    ("pack", "`pack.json`", include_str!("schema/pack.schema.json")),
-    ("provider", "provider files", include_str!("schema/provider.schema.json")),
-    ("cuebook", "`cuebook.toml`", include_str!("schema/cuebook.schema.json")),
-    ("cases", "the settings of test cases", include_str!("schema/cases.schema.json")),
+    (
+        "prompty",
+        "the front matter of `.prompty` files",
+        include_str!("../../../docs/src/reference/prompty.schema.json"),
+    ),
+    ("pack", "`pack.json`", include_str!("../../../docs/src/reference/pack.schema.json")),
+    ("provider", "provider files", include_str!("../../../docs/src/reference/provider.schema.json")),
+    ("cuebook", "`cuebook.toml`", include_str!("../../../docs/src/reference/cuebook.schema.json")),
+    ("cases", "the settings of test cases", include_str!("../../../docs/src/reference/cases.schema.json")),
 ];
 
 /// The text of a schema.

@@ -21,7 +21,7 @@ mod signature;
 mod symbols;
 mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -90,8 +90,10 @@ pub struct Service {
     index: Index,
     /// Findings about the library as a whole.
     findings: Vec<Diagnostic>,
-    /// Prompts to look at again, and the file whose change is the reason.
-    waiting: BTreeMap<Source, PathBuf>,
+    /// Prompts to look at again, those first whose own file was changed.
+    waiting: VecDeque<Source>,
+    /// The same, to find one quickly.
+    is_waiting: HashSet<Source>,
     /// Changed files of which nothing has been told since.
     changed: BTreeSet<PathBuf>,
     /// Whether files came or went, so that the whole library must be looked at.
@@ -132,7 +134,8 @@ impl Service {
             basis: None,
             index: Index::default(),
             findings: Vec::new(),
-            waiting: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            is_waiting: HashSet::new(),
             changed: BTreeSet::new(),
             is_stale: false,
             compiled: Mutex::default(),
@@ -219,7 +222,14 @@ impl Service {
         }
         let users: Vec<Source> = self.index.users(path).cloned().collect();
         for source in users {
-            self.waiting.insert(source, path.to_owned());
+            let known = self.index.get(&source);
+            let is_own = known.is_some_and(|one| is_own(&self.book, &one.found, path));
+            if is_own || self.is_waiting.insert(source.clone()) {
+                match is_own {
+                    true => self.waiting.push_front(source),
+                    false => self.waiting.push_back(source),
+                }
+            }
         }
         self.changed.insert(path.to_owned());
     }
@@ -231,24 +241,18 @@ impl Service {
             return None;
         }
         let mut files = std::mem::take(&mut self.changed);
-        let is_own = |source: &Source, path: &Path| {
-            let known = self.index.get(source);
-            known.is_some_and(|one| is_own(&self.book, &one.found, path))
-        };
-        let mut next: Vec<Source> = self
-            .waiting
-            .iter()
-            .filter(|(source, path)| is_own(source, path))
-            .map(|(source, _)| source.clone())
-            .take(most)
-            .collect();
-        let others = self.waiting.keys().filter(|source| !next.contains(source)).cloned();
-        let others: Vec<Source> = others.take(most - next.len()).collect();
-        next.extend(others);
         let basis = self.basis();
         let root = self.book.library().root().to_owned();
-        for source in next {
-            self.waiting.remove(&source);
+        for path in &files {
+            let found = basis.as_ref().and_then(|basis| self.buffers.during(|| basis.partial(path)));
+            if let Some(found) = found {
+                self.findings.retain(|finding| file_of(&root, finding) != *path);
+                self.findings.extend(found);
+            }
+        }
+        for _ in 0..most {
+            let Some(source) = self.waiting.pop_front() else { break };
+            self.is_waiting.remove(&source);
             let Some(found) = self.index.get(&source).map(|one| one.found.clone()) else { continue };
             let (Some(basis), book) = (&basis, &self.book) else { continue };
             let mut one = self.buffers.during(|| basis.examine(book, &found));

@@ -269,7 +269,7 @@ impl Answers<'_> {
                 LensKind::Render => ("Preview", "cuebook.preview", vec![prompt]),
                 LensKind::Explain => ("Explain", "cuebook.explain", vec![prompt]),
                 LensKind::RunCase => {
-                    ("Run the case", "cuebook.test", [prompt].into_iter().chain(lens.case).collect())
+                    ("Run the cases", "cuebook.test", [prompt].into_iter().chain(lens.case).collect())
                 }
             };
             let command = json!({"title": title, "command": command, "arguments": arguments});

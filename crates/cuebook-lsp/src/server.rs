@@ -1,8 +1,9 @@
 //! The loop: messages in, answers and findings out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -37,9 +38,11 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
         connection: &connection,
         service: Service::new(book),
         more,
-        published: BTreeSet::new(),
+        published: HashMap::new(),
+        touched: BTreeSet::new(),
         survey: None,
         stale_since: None,
+        asked: Vec::new(),
     };
     server.run(watches);
     drop(connection);
@@ -57,12 +60,16 @@ struct Server<'c> {
     connection: &'c Connection,
     service: Service,
     more: Vec<MoreFindings>,
-    /// Files whose findings the editor shows.
-    published: BTreeSet<PathBuf>,
+    /// Files whose findings the editor shows, and what it was sent.
+    published: HashMap<PathBuf, u64>,
+    /// Files that the editor changed since it was sent their findings.
+    touched: BTreeSet<PathBuf>,
     /// A survey under way.
     survey: Option<Receiver<Option<Survey>>>,
     /// Since when the library is known to have changed.
     stale_since: Option<Instant>,
+    /// Who wants to know when everything has been looked at.
+    asked: Vec<RequestId>,
 }
 
 /// What is to be done with the loop.
@@ -97,6 +104,9 @@ impl Server<'_> {
                 continue;
             }
             let is_waiting = self.survey.is_some() || self.stale_since.is_some();
+            if !is_waiting {
+                self.tell_settled();
+            }
             let message = match is_waiting {
                 true => match self.connection.receiver.recv_timeout(PAUSE) {
                     Ok(message) => Some(message),
@@ -123,6 +133,10 @@ impl Server<'_> {
                 if self.connection.handle_shutdown(&request).unwrap_or(true) {
                     return Next::Stop;
                 }
+                if request.method == "cuebook/settled" {
+                    self.asked.push(request.id);
+                    return Next::Continue;
+                }
                 let response = self.answer(request);
                 if self.connection.sender.send(Message::Response(response)).is_err() {
                     return Next::Stop;
@@ -133,6 +147,14 @@ impl Server<'_> {
             Message::Response(_) => {}
         }
         Next::Continue
+    }
+
+    /// Answers those who wait until everything has been looked at.
+    fn tell_settled(&mut self) {
+        for id in std::mem::take(&mut self.asked) {
+            // The loop ends where the editor has left.
+            let _ = self.connection.sender.send(Message::Response(Response::new_ok(id, Json::Null)));
+        }
     }
 
     /// Asks the editor to tell of files that come, change and go.
@@ -196,6 +218,9 @@ impl Server<'_> {
         }
         let document = &params["textDocument"];
         let Some(path) = document["uri"].as_str().and_then(path_of) else { return };
+        if matches!(notification.method.as_str(), "textDocument/didOpen" | "textDocument/didChange") {
+            self.touched.insert(path.clone());
+        }
         match notification.method.as_str() {
             "textDocument/didOpen" => {
                 if let Some(text) = document["text"].as_str().filter(|text| text.len() <= LARGEST) {
@@ -218,26 +243,34 @@ impl Server<'_> {
         }
     }
 
-    /// Sends the findings of files. A file without any is sent once, so that the editor forgets those it shows.
+    /// Sends the findings of files. What the editor shows already is not sent again, unless the file was changed.
     fn publish(&mut self, files: BTreeSet<PathBuf>) {
         for path in files {
-            let answers = Answers(&self.service);
-            let findings = answers.findings(&path);
-            let is_new = findings.is_empty() || !self.published.contains(&path);
-            if findings.is_empty() && !self.published.remove(&path) {
+            let findings = Answers(&self.service).findings(&path);
+            let was_touched = self.touched.remove(&path);
+            if findings.is_empty() {
+                if self.published.remove(&path).is_some() {
+                    self.send_findings(&path, findings);
+                }
                 continue;
             }
-            if !findings.is_empty() && is_new && self.published.len() >= MOST_FILES {
+            let mut hasher = DefaultHasher::new();
+            findings.iter().for_each(|finding| finding.to_string().hash(&mut hasher));
+            let before = self.published.get(&path).copied();
+            let is_same = before == Some(hasher.finish()) && !was_touched;
+            if is_same || (before.is_none() && self.published.len() >= MOST_FILES) {
                 continue;
             }
-            if !findings.is_empty() {
-                self.published.insert(path.clone());
-            }
-            let params = json!({"uri": uri_of(&path), "diagnostics": findings});
-            let notification = Notification::new("textDocument/publishDiagnostics".to_owned(), params);
-            // The loop ends where the editor has left.
-            let _ = self.connection.sender.send(Message::Notification(notification));
+            self.published.insert(path.clone(), hasher.finish());
+            self.send_findings(&path, findings);
         }
+    }
+
+    fn send_findings(&self, path: &Path, findings: Vec<Json>) {
+        let params = json!({"uri": uri_of(path), "diagnostics": findings});
+        let notification = Notification::new("textDocument/publishDiagnostics".to_owned(), params);
+        // The loop ends where the editor has left.
+        let _ = self.connection.sender.send(Message::Notification(notification));
     }
 
     fn answer(&self, request: Request) -> Response {

@@ -1,13 +1,21 @@
-import { execFile } from "node:child_process";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
+import { Panel } from "./panel";
 
 let client: LanguageClient | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const panel = new Panel(() => client);
+  const pages = { provideTextDocumentContent: (uri: vscode.Uri) => ask<string>("cuebook/page", { uri: uri.toString() }) };
   context.subscriptions.push(
-    vscode.commands.registerCommand("cuebook.render", render),
+    panel,
+    vscode.workspace.registerTextDocumentContentProvider("cuebook", pages),
+    vscode.commands.registerCommand("cuebook.preview", () => panel.show(vscode.window.activeTextEditor)),
+    vscode.commands.registerCommand("cuebook.explain", (prompt?: string) => run(["explain", prompt ?? here()])),
+    vscode.commands.registerCommand("cuebook.check", () => run(["check"])),
+    vscode.commands.registerCommand("cuebook.test", (file?: string) => run(["test", file ?? here()])),
+    vscode.commands.registerCommand("cuebook.run", (...words: string[]) => run(words)),
     vscode.commands.registerCommand("cuebook.restart", async () => {
       await client?.stop();
       await start();
@@ -30,7 +38,8 @@ async function start(): Promise<void> {
     documentSelector: [
       { scheme: "file", language: "prompty" },
       { scheme: "file", language: "markdown" },
-      { scheme: "file", pattern: "**/prompts/**" },
+      { scheme: "file", pattern: "**/prompt.py" },
+      { scheme: "file", pattern: "**/{pack.json,cuebook.toml}" },
     ],
   });
   try {
@@ -40,26 +49,23 @@ async function start(): Promise<void> {
   }
 }
 
-/** Shows the page that `cuebook explain --html` writes for the prompt of the open file. */
-async function render(): Promise<void> {
-  const document = vscode.window.activeTextEditor?.document;
-  if (!document || document.uri.scheme !== "file") {
-    void vscode.window.showInformationMessage("Open the file of a prompt first.");
+async function ask<T>(method: string, params: object): Promise<T | undefined> {
+  return client?.sendRequest<T>(method, params);
+}
+
+/** The file of the active editor. */
+function here(): string {
+  const file = vscode.window.activeTextEditor?.document.uri.fsPath ?? "";
+  return /^(template(\..+)?\.md|prompt\.py)$/.test(path.basename(file)) ? path.dirname(file) : file;
+}
+
+/** Shows a command in a terminal, where the user sees what it does. An untrusted folder runs nothing. */
+function run(words: string[]): void {
+  if (!vscode.workspace.isTrusted) {
+    void vscode.window.showInformationMessage("Trust this folder first: commands can run code of the project.");
     return;
   }
-  await document.save();
-  const file = document.uri.fsPath;
-  const isTemplate = /^(template(\..+)?\.md|prompt\.py)$/.test(path.basename(file));
-  const prompt = isTemplate ? path.dirname(file) : file;
-  const folder = vscode.workspace.getWorkspaceFolder(document.uri)?.uri.fsPath ?? path.dirname(file);
-  execFile(program(), ["explain", prompt, "--html", "-"], { cwd: folder, maxBuffer: 1 << 26 }, (error, page, problem) => {
-    if (error) {
-      void vscode.window.showErrorMessage(problem || error.message);
-      return;
-    }
-    const panel = vscode.window.createWebviewPanel("cuebook", path.basename(prompt), vscode.ViewColumn.Beside, {
-      enableScripts: false,
-    });
-    panel.webview.html = page;
-  });
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+  const terminal = vscode.window.createTerminal({ name: "Cuebook", cwd: folder, shellPath: program(), shellArgs: words });
+  terminal.show();
 }

@@ -1,10 +1,12 @@
 //! Partials: shared pieces are read even if no prompt includes them yet, so that a syntax error
 //! ([CB304](crate::Code::TemplateSyntax)) does not wait for its first user.
 
+use std::path::Path;
+
 use crate::book::Book;
 use crate::error::{Diagnostic, Result};
-use crate::library::{RootKind, Survey};
-use crate::template::jinja::check_syntax;
+use crate::library::{Config, Root, RootKind, Survey};
+use crate::template::jinja::{Settings, check_syntax};
 
 /// Reads every Markdown file in a folder `partials`.
 pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
@@ -23,13 +25,25 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
             if !name.ends_with(".md") || name.starts_with('.') {
                 continue;
             }
-            let checked = root
-                .read(&format!("partials/{name}"), config.limits.file_size)
-                .and_then(|source| check_syntax(&source, &settings));
-            if let Err(error) = checked {
-                findings.extend(error.into_diagnostics());
-            }
+            findings.extend(one(root, &name, &config, &settings));
         }
     }
     Ok(findings)
+}
+
+/// What is wrong with one partial.
+fn one(root: &Root, name: &str, config: &Config, settings: &Settings) -> Vec<Diagnostic> {
+    let source = root.read(&format!("partials/{name}"), config.limits.file_size);
+    let checked = source.and_then(|source| check_syntax(&source, settings));
+    checked.err().map(|error| error.into_diagnostics()).unwrap_or_default()
+}
+
+/// What is wrong with a file, if it is a partial.
+pub(crate) fn check_file(config: &Config, survey: &Survey, path: &Path) -> Option<Vec<Diagnostic>> {
+    let name = path.file_name()?.to_str().filter(|name| name.ends_with(".md") && !name.starts_with('.'))?;
+    let is_here = |root: &&std::sync::Arc<Root>| {
+        root.kind != RootKind::Builtin && root.path("partials").as_deref() == path.parent()
+    };
+    let root = survey.roots().iter().find(is_here)?;
+    Some(one(root, name, config, &config.template_settings(false)))
 }

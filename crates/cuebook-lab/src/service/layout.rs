@@ -152,7 +152,7 @@ fn end_of(text: &str, start: usize, kind: TagKind, close: &str) -> usize {
             (_, Some(_)) => {}
             (byte @ (b'"' | b'\''), None) => quote = Some(byte),
             (b'{', None) if matches!(bytes.get(at + 1), Some(b'{' | b'%')) => break,
-            (_, None) if text[at..].is_char_boundary(0) && bytes[at..].starts_with(close.as_bytes()) => {
+            (_, None) if bytes[at..].starts_with(close.as_bytes()) => {
                 return at + 2;
             }
             _ => {}

@@ -127,7 +127,8 @@ fn of_tag(text: &str, tag: &Tag, found: &mut Vec<Token>) {
             Piece::Sign => None,
             Piece::Name if is_first && !keyword.is_empty() => Some(TokenKind::Keyword),
             Piece::Name => Some(match before {
-                Some("|" | "is" | "filter") => TokenKind::Function,
+                Some("|" | "filter") => TokenKind::Function,
+                Some("is") if word != "not" => TokenKind::Function,
                 Some("not") if text[..range.start].trim_end().ends_with("is not") => TokenKind::Function,
                 Some(".") => TokenKind::Property,
                 _ if WORDS.contains(&word) => TokenKind::Keyword,
