@@ -408,7 +408,7 @@ fn check_and_the_server_never_disagree() {
 /// Projects with something wrong: the files of the examples, and one for each rule.
 fn projects() -> Vec<(String, Vec<(String, String)>)> {
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-    let mut projects = vec![
+    vec![
         (
             "circle".to_owned(),
             vec![
@@ -484,245 +484,90 @@ fn projects() -> Vec<(String, Vec<(String, String)>)> {
             "providers".to_owned(),
             vec![file(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chatt\n")],
         ),
-    ];
-    // Every page of an error code shows what leads to it.
-    projects.extend(pages());
-    projects
+    ]
 }
 
-/// The files that the pages of the error codes show: a line with the file's name in code, and the block behind it.
-fn pages() -> Vec<(String, Vec<(String, String)>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-text/src/error/pages");
-    let mut names: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    names.sort();
-    let mut projects = Vec::new();
-    for page in names {
-        let text = std::fs::read_to_string(&page).unwrap();
-        let code = page.file_stem().unwrap().to_string_lossy().into_owned();
-        let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
-        for (number, block) in blocks.iter().enumerate() {
-            let (language, body) = block.split_once('\n').unwrap_or((block, ""));
-            let file = match language.trim() {
-                "jinja" | "markdown" | "md" => "prompts/p/template.md",
-                "python" => "prompts/p/prompt.py",
-                "prompty" => "prompts/p.prompty",
-                "yaml" if code.starts_with("CB31") || code.starts_with("CB32") => "prompts/p.prompty",
-                _ => continue,
-            };
-            let body = if language.trim() == "yaml" && !body.starts_with("---") {
-                format!("---\n{body}---\nsystem:\nHi\n")
-            } else {
-                body.to_owned()
-            };
-            projects.push((format!("{code}, block {number}"), vec![(file.to_owned(), body)]));
+/// The files that a page of the book shows in blocks `file NAME`, each as it is shown first.
+fn shown_files(page: &str) -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let fence: String = line.chars().take_while(|letter| *letter == '`').collect();
+        let Some(name) = line[fence.len()..].strip_prefix("file ").filter(|_| fence.len() >= 3) else {
+            continue;
+        };
+        let mut text = String::new();
+        for line in lines.by_ref().take_while(|line| *line != fence) {
+            text += line;
+            text.push('\n');
+        }
+        let is_inside = !name.contains(['~', ' ', '\\']) && !name.starts_with('/') && !name.contains("..");
+        if is_inside && files.iter().all(|(known, _)| known != name) {
+            files.push((name.to_owned(), text));
         }
     }
-    assert!(projects.len() >= 10, "only {} pages show a file", projects.len());
-    projects
-}
-
-/// Numbers that look like chance and are the same each time.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
+    files
 }
 
 #[test]
-fn nonsense_neither_ends_nor_confuses_the_server() {
-    let mut editor = Editor::open(FILES);
-    let mut chance = Chance(26);
-    let methods = [
-        "hover",
-        "definition",
-        "references",
-        "rename",
-        "completion",
-        "signatureHelp",
-        "documentSymbol",
-        "documentLink",
-        "foldingRange",
-        "semanticTokens/full",
-        "inlayHint",
-        "codeLens",
-        "formatting",
-        "codeAction",
-        "prepareRename",
-        "documentHighlight",
-    ];
-    let pieces = [
-        "{{",
-        "}}",
-        "{%",
-        "%}",
-        "{#",
-        "name",
-        "|",
-        "(",
-        ")",
-        "\"",
-        "'",
-        "\n",
-        "é",
-        "😀",
-        "---\n",
-        "if",
-        "for x in",
-        "endif",
-        "block a",
-        "include",
-        "$x",
-        "${",
-        "{input:",
-        "<input ",
-        "```xml\n",
-        "\r\n",
-        "system:\n",
-        "\u{feff}",
-    ];
-    let files = [
-        TEMPLATE,
-        "prompts/greet/prompt.py",
-        "prompts/new.prompty",
-        "prompts/s.sections.md",
-        "prompts/greet/tests.md",
-    ];
-    let odd = [json!(null), json!(-1), json!("x"), json!([]), json!({}), json!(1e300), json!(u64::MAX)];
-    for _ in 0..400 {
-        let file = files[chance.below(files.len() as u64) as usize];
-        let count = chance.below(12);
-        let text: String = (0..count).map(|_| pieces[chance.below(pieces.len() as u64) as usize]).collect();
-        match chance.below(8) {
-            0 => editor.did_open(file, &text),
-            1 => editor.did_change(file, &text),
-            2 => {
-                let position =
-                    |chance: &mut Chance| json!({"line": chance.below(4), "character": chance.below(20)});
-                let range = json!({"start": position(&mut chance), "end": position(&mut chance)});
-                let change = json!({"range": range, "text": text});
-                let params = json!({"textDocument": {"uri": editor.uri(file), "version": 3}, "contentChanges": [change]});
-                editor.say("textDocument/didChange", params);
-            }
-            3 => editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}})),
-            4 => {
-                // Anything in the place of what the protocol wants.
-                let mut any = || odd[chance.below(odd.len() as u64) as usize].clone();
-                let params = json!({"textDocument": any(), "position": any(), "range": any(), "contentChanges": any()});
-                editor.say("textDocument/didChange", params.clone());
-                editor.say("workspace/didChangeWatchedFiles", json!({"changes": any()}));
-                editor.ask("textDocument/hover", params);
-            }
-            _ => {
-                let method = methods[chance.below(methods.len() as u64) as usize];
-                let position = json!({"line": chance.below(4), "character": chance.below(30)});
-                let range = json!({"start": position, "end": {"line": 9, "character": 0}});
-                let params = json!({
-                    "textDocument": {"uri": editor.uri(file)},
-                    "position": position,
-                    "range": range,
-                    "newName": "other",
-                    "context": {"diagnostics": []},
-                });
-                let answer = editor.ask(&format!("textDocument/{method}"), params);
-                assert!(answer.get("result").is_some() || answer["error"]["code"] == -32803, "{answer}");
-            }
+fn check_and_the_service_agree_on_every_page_of_the_book() {
+    use cuebook_lab::BookExt;
+    use cuebook_lab::service::{Service, Survey};
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders =
+        ["../cuebook-text/src/error/pages", "topics", "../../docs/src/guide", "../../docs/src/reference"];
+    let pages = folders.iter().flat_map(|folder| std::fs::read_dir(here.join(folder)).unwrap());
+    let mut pages: Vec<PathBuf> = pages.map(|entry| entry.unwrap().path()).collect();
+    pages.sort();
+    let (mut projects, mut compared) = (0, 0);
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md")) {
+        let files = shown_files(&std::fs::read_to_string(page).unwrap());
+        if files.is_empty() {
+            continue;
         }
+        projects += 1;
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in &files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let open = || {
+            let spaces = cuebook::items::Spaces::new(folder.path(), None);
+            cuebook::Book::open(folder.path()).with_spaces(spaces).with_paths(true)
+        };
+        // A project whose settings are wrong has no findings but an error.
+        let Ok(report) = open().check(&[], |_| {}) else { continue };
+        let said = |one: &cuebook::Diagnostic| {
+            format!(
+                "{} {} {:?} {}",
+                one.code,
+                one.severity,
+                one.place.as_ref().map(|place| place.range()),
+                one.message
+            )
+        };
+        let mut wanted: Vec<String> = report.findings.iter().map(said).collect();
+        wanted.sort();
+        let mut service = Service::new(open());
+        service.install(Survey::of(service.book(), service.buffers(), &[]).unwrap());
+        let told = |service: &Service| {
+            let files = service.files_with_findings();
+            let mut told: Vec<String> =
+                files.iter().flat_map(|file| service.findings(file)).map(|one| said(&one)).collect();
+            told.sort();
+            told
+        };
+        assert_eq!(told(&service), wanted, "{}", page.display());
+        for (name, text) in &files {
+            let path = folder.path().join(name);
+            service.change(&path, format!("{text}{{{{ other").as_str());
+            while service.work(4).is_some() {}
+            service.change(&path, text.as_str());
+        }
+        while service.work(4).is_some() {}
+        assert_eq!(told(&service), wanted, "{}, after changes", page.display());
+        compared += wanted.len();
     }
-    // After all that it is right about what is there now.
-    for file in files {
-        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}}));
-    }
-    editor.did_open(TEMPLATE, "Hello {{ name|uper }}");
-    editor.settle();
-    assert_eq!(editor.codes(TEMPLATE), ["CB316"]);
-    editor.leave();
-}
-
-#[test]
-fn a_thousand_open_files_a_huge_file_and_a_deleted_folder_are_borne() {
-    let names: Vec<String> = (0..1_000).map(|number| format!("prompts/p{number:04}/template.md")).collect();
-    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Hello {{ name }}\n")).collect();
-    let mut editor = Editor::open(&files);
-    for name in &names {
-        editor.did_open(name, "Hello {{ name|uper }}\n");
-    }
-    editor.settle();
-    assert_eq!(editor.codes(&names[999]), ["CB316"]);
-    let huge = "x {{ name }}\n".repeat(2_000_000);
-    editor.did_open(&names[0], &huge);
-    editor.settle();
-    for _ in 0..300 {
-        editor.did_change(&names[1], "Hello {{ name|uper }} {{");
-        editor.did_change(&names[1], "Hello {{ name|upper }}");
-    }
-    editor.settle();
-    assert_eq!(editor.codes(&names[1]), [""; 0]);
-    std::fs::remove_dir_all(editor.folder.path().join("prompts")).unwrap();
-    for name in &names {
-        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(name)}}));
-    }
-    let gone = json!({"uri": editor.uri(&names[2]), "type": 3});
-    editor.say("workspace/didChangeWatchedFiles", json!({"changes": [gone]}));
-    editor.settle();
-    editor.at("hover", &names[3], 0, 10, json!({}));
-    editor.leave();
-}
-
-/// The version of the client that the test below installs.
-const CLIENT: &str = "1.0.1";
-
-/// A Python that has the client, in an environment below the build folder.
-fn client() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pytest-lsp-{CLIENT}"));
-    let (python, done) = (folder.join("bin/python"), folder.join("installed"));
-    if done.exists() {
-        return Ok(python);
-    }
-    let run = |command: &mut Command| match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let package = format!("pytest-lsp=={CLIENT}");
-    run(Command::new(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        &package,
-    ]))?;
-    std::fs::write(done, "").map_err(|error| error.to_string())?;
-    Ok(python)
-}
-
-#[test]
-fn a_real_client_gets_typed_answers_and_no_memory_leaks() {
-    let python = match client() {
-        Ok(python) => python,
-        Err(why) => return skip::missing_peer(format!("pytest-lsp {CLIENT}: {why}")),
-    };
-    let folder = tempfile::tempdir().unwrap();
-    for (file, text) in FILES {
-        let path = folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lsp/soak.py");
-    let output = Command::new(python)
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
-        .arg(script)
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
-        .env("CUEBOOK_PROJECT", folder.path())
-        .env("CUEBOOK_PROGRAM", env!("CARGO_BIN_EXE_cuebook"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(projects >= 100 && compared >= 100, "{projects} projects with {compared} findings");
 }
