@@ -29,6 +29,10 @@ impl Editor {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
+        Editor::at_folder(folder)
+    }
+
+    fn at_folder(folder: tempfile::TempDir) -> Editor {
         let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
             .arg("lsp")
             .current_dir(folder.path())
@@ -776,4 +780,29 @@ fn a_real_client_gets_typed_answers_and_no_memory_leaks() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+#[cfg(unix)]
+fn pipes_and_devices_of_a_project_do_not_stop_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let prompts = folder.path().join("prompts");
+    for name in ["pipe", "device", "plain"] {
+        std::fs::create_dir_all(prompts.join(name)).unwrap();
+    }
+    let pipe = prompts.join("pipe/template.md");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::os::unix::fs::symlink("/dev/zero", prompts.join("device/template.md")).unwrap();
+    std::fs::write(prompts.join("plain/template.md"), "{{ name|uper }}\n").unwrap();
+    let mut editor = Editor::at_folder(folder);
+    editor.settle();
+    for file in ["prompts/pipe/template.md", "prompts/device/template.md"] {
+        assert!(editor.findings.contains_key(&editor.uri(file)), "{file}");
+        let answer = editor.at("hover", file, 0, 0, json!({}));
+        assert!(answer["result"].is_null(), "{answer}");
+    }
+    let device =
+        json!({"textDocument": {"uri": "file:///dev/zero"}, "position": {"line": 0, "character": 0}});
+    assert_eq!(editor.ask("textDocument/hover", device)["result"], Json::Null);
+    editor.leave();
 }

@@ -32,7 +32,9 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
     let (connection, threads) = Connection::stdio();
     let (id, params) = connection.initialize_start().map_err(io::Error::other)?;
     let book = open(folder_of(&params));
-    connection.initialize_finish(id, capabilities()).map_err(io::Error::other)?;
+    // Some editors ask before they send `initialized`, so the server does not wait for it.
+    let ready = Message::Response(Response::new_ok(id, capabilities()));
+    connection.sender.send(ready).map_err(io::Error::other)?;
     let watches = params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == true;
     let server = Server {
         connection: &connection,

@@ -135,7 +135,7 @@ impl Service {
             Some(Thing::Macro(name)) => (name, "macro"),
             Some(Thing::Local(_) | Thing::Template(_)) | None => {
                 let hint = "put the cursor on the name of a variable, a block or a macro";
-                return refuse("nothing that can be renamed stands here".to_owned(), hint);
+                return refuse("nothing here can be renamed".to_owned(), hint);
             }
         };
         if !is_name {
