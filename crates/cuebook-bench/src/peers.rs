@@ -17,6 +17,7 @@ use crate::python::{Packages, Script};
 /// Names of columns.
 pub const MINIJINJA: &str = "minijinja";
 pub const JINJA2: &str = "Jinja2";
+pub const MINIJINJA_PYTHON: &str = "minijinja (Python)";
 pub const PROMPTY_PYTHON: &str = "Prompty (Python)";
 pub const PROMPTY_RUST: &str = "Prompty (Rust)";
 pub const DOTPROMPT: &str = "dotprompt";
@@ -32,8 +33,11 @@ pub const PROMPTY_VERSION: &str = "2.1.0";
 pub const DOTPROMPT_VERSION: &str = "1.1.2";
 
 /// Jinja2 comes with Prompty, so they share an environment.
-const PYTHON_PACKAGES: Packages =
-    Packages { exact: &[("prompty", PROMPTY_VERSION), ("jinja2", JINJA2_VERSION)], also: &[], minor: 13 };
+const PYTHON_PACKAGES: Packages = Packages {
+    exact: &[("prompty", PROMPTY_VERSION), ("jinja2", JINJA2_VERSION), ("minijinja", MINIJINJA_VERSION)],
+    also: &["maturin>=1.9,<2", "pyarrow"],
+    minor: 13,
+};
 
 /// A peer that renders.
 pub struct Renderer {
@@ -96,6 +100,45 @@ impl Renderers {
 /// The interpreter that has Jinja2 and Prompty.
 pub fn python() -> Result<PathBuf> {
     PYTHON_PACKAGES.environment()
+}
+
+/// Our own Python package, and the Python package of minijinja.
+pub fn packages() -> (Renderer, Renderer) {
+    let ours = || Script::start(&package()?, include_str!("peers/cuebook.py"));
+    let other = || Script::start(&python()?, include_str!("peers/minijinja.py"));
+    (
+        Renderer::new("cuebook", env!("CARGO_PKG_VERSION"), ours()),
+        Renderer::new(MINIJINJA_PYTHON, MINIJINJA_VERSION, other()),
+    )
+}
+
+/// The interpreter, with the wheel of our package, built as this program was.
+fn package() -> Result<PathBuf> {
+    let (python, target) = (python()?, place::target()?);
+    let folder = place::profile_folder()?;
+    let wheels = target.join("bench/wheels");
+    let _ = fs::remove_dir_all(&wheels);
+    let mut build = Command::new(&python);
+    build.args([
+        "-m",
+        "maturin",
+        "build",
+        "--quiet",
+        "--profile",
+        if folder == "debug" { "dev" } else { &folder },
+    ]);
+    run(build
+        .arg("--target-dir")
+        .arg(&target)
+        .arg("--out")
+        .arg(&wheels)
+        .current_dir(place::workspace().join("crates/cuebook-py")))?;
+    let mut wheels = fs::read_dir(&wheels).map_err(|error| error.to_string())?.flatten();
+    let wheel = wheels.next().ok_or("maturin built no wheel")?.path();
+    let mut install = Command::new(&python);
+    install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]);
+    run(install.arg(wheel))?;
+    Ok(python)
 }
 
 /// A program of Prompty's Rust crates. Its own `release` has the settings of our `dist`.

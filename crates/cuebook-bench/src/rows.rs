@@ -22,6 +22,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         ("renders", texts::rows(&mut peers)),
         ("sections", crate::sections::row().map(|row| vec![row])),
         ("cold start", cold::row().map(|row| vec![row])),
+        ("Python", texts::python_rows(&mut peers)),
         ("libraries", library::rows(&mut peers)),
         ("hook call", crate::hooks::row().map(|row| vec![row])),
         ("execute", crate::execute::row().map(|row| vec![row])),

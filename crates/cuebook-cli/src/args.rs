@@ -9,6 +9,7 @@ mod groups;
 mod layout;
 mod mock;
 mod prove;
+mod stubs;
 mod thread;
 mod trust;
 
@@ -25,6 +26,7 @@ pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
 pub use mock::MockArgs;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
+pub use stubs::StubsArgs;
 pub use thread::{
     RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
     ThreadShowArgs, ThreadTailArgs,
@@ -166,6 +168,8 @@ pub enum Command {
     Test(TestArgs),
     /// Convert a prompt to another dialect, and report what is lost
     Convert(ConvertArgs),
+    /// Write a Python module with the types of the prompts
+    Stubs(StubsArgs),
     /// Render a prompt again when one of its files changes
     Watch(WatchArgs),
     /// List the candidates for a prompt's id

@@ -28,6 +28,7 @@ mod schema;
 mod search;
 mod show;
 mod sign;
+mod stubs;
 mod test;
 mod thread;
 mod tokens;
@@ -54,6 +55,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Attack(args) => attack::run(&args, options),
         Command::Test(args) => test::run(&args, options),
         Command::Convert(args) => convert::run(&args, options),
+        Command::Stubs(args) => stubs::run(&args, options),
         Command::Watch(args) => watch::run(&args, options),
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),

@@ -2,7 +2,7 @@
 //!
 //! [`check`] finds problems, [`cases`] runs tests that are written beside prompts, [`attack`] drives inputs with forgeries,
 //! [`diff`] compares two versions, [`convert`] writes a prompt in another dialect, [`explain`] and [`ledger`] say where text and
-//! tokens come from, [`service`] answers editors, [`targets`] finds the prompts that a command names, and [`watch`] notices changes. [`BookExt`] has all of
+//! tokens come from, [`service`] answers editors, [`stubs`] writes types for Python, [`targets`] finds the prompts that a command names, and [`watch`] notices changes. [`BookExt`] has all of
 //! them as methods of a [`Book`]. The engine depends on nothing here.
 
 pub mod attack;
@@ -15,6 +15,7 @@ pub mod explain;
 pub mod ledger;
 pub mod schema;
 pub mod service;
+pub mod stubs;
 pub mod targets;
 pub mod watch;
 

@@ -6,18 +6,18 @@ use std::sync::{Arc, OnceLock};
 use cuebook::hooks::Hooks;
 use cuebook::items::Spaces;
 use cuebook::variables::{FixedClock, UnknownVariables};
-use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
+use cuebook::{Book as Prompts, Context, Variables};
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_lab::explain::Explanation;
 use cuebook_run::DirectiveTools;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};
 
-use crate::errors::{self, Raise};
+use crate::errors::Raise;
 use crate::json::to_python;
 use crate::rendered::Rendered;
-use crate::{calls, context, failure, values};
+use crate::{calls, context, engines, failure, values};
 
 /// Functions of Python by what they are for and by name.
 type Functions = Vec<(String, String, Py<PyAny>)>;
@@ -80,6 +80,10 @@ impl Book {
             let function = Python::attach(|py| function.clone_ref(py));
             match kind.as_str() {
                 "filter" | "test" | "function" => book = extended(book, kind, name, function),
+                "engine" => {
+                    let engine = engines::Function { name: name.clone(), function: Arc::new(function) };
+                    book = book.with_engine(name.clone(), engine);
+                }
                 _ => all = hooked(all, kind, name, function),
             }
         }
@@ -133,35 +137,8 @@ pub fn inputs(py: Python<'_>, variables: &Bound<'_, PyDict>, given: &Bound<'_, P
 }
 
 /// What a render does with variables that its prompt does not have.
-fn unknown(allowed: bool) -> UnknownVariables {
+pub fn unknown(allowed: bool) -> UnknownVariables {
     if allowed { UnknownVariables::Ignore } else { UnknownVariables::Refuse }
-}
-
-/// Renders rows in several threads. The results are in the order of the rows.
-fn in_threads(
-    rows: &[Variables],
-    threads: usize,
-    render: impl Fn(&Variables) -> Result<String> + Sync,
-) -> Vec<Result<String>> {
-    let share = rows.len().div_ceil(threads.max(1)).max(1);
-    let render = &render;
-    std::thread::scope(|scope| {
-        let work = |rows: &[Variables]| rows.iter().map(render).collect::<Vec<_>>();
-        let (first, others) = rows.split_at(share.min(rows.len()));
-        let others: Vec<_> =
-            others.chunks(share).map(|rows| (rows.len(), scope.spawn(move || work(rows)))).collect();
-        let mut done = work(first);
-        for (count, thread) in others {
-            let lost = |_| (0..count).map(|_| Err(thread_ended())).collect();
-            done.extend(thread.join().unwrap_or_else(lost));
-        }
-        done
-    })
-}
-
-fn thread_ended() -> Error {
-    let message = "the render thread ended without a result";
-    Error::new(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message))
 }
 
 #[pymethods]
@@ -199,49 +176,24 @@ impl Book {
         py: Python<'_>,
         prompt: &str,
         variables: &Bound<'_, PyDict>,
-        context: &Bound<'_, PyDict>,
+        context: Option<&Bound<'_, PyDict>>,
         is_path: bool,
         allow_unknown: bool,
     ) -> PyResult<Rendered> {
-        let inputs = inputs(py, variables, context)?;
+        let variables = Variables::from(values::members(variables)?);
+        let context = match context {
+            Some(context) => context::read(&values::members(context)?).or_raise(py)?,
+            None => Context::default(),
+        };
         drop(failure::take());
         let explanation = py.detach(|| {
             let book = self.of(is_path);
-            let context = Context { unknown: unknown(allow_unknown), ..inputs.context };
+            let context = Context { unknown: unknown(allow_unknown), ..context };
             let prepared = book.prepare(prompt, &context)?;
-            let rendered = prepared.render(&inputs.variables, &Arc::new(context))?;
+            let rendered = prepared.render(&variables, &Arc::new(context))?;
             Ok(Explanation::new(prepared, rendered))
         });
         Ok(Rendered { explanation: explanation.or_raise(py)? })
-    }
-
-    /// Renders a prompt with each of several sets of variables: a text or an exception for each, in order. Files are looked at once.
-    fn render_batch(
-        &self,
-        py: Python<'_>,
-        prompt: &str,
-        rows: Vec<Bound<'_, PyDict>>,
-        context: &Bound<'_, PyDict>,
-        allow_unknown: bool,
-        threads: usize,
-    ) -> PyResult<Vec<Py<PyAny>>> {
-        let context = context::read(&values::members(context)?).or_raise(py)?;
-        let read = |row: &Bound<'_, PyDict>| values::members(row).map(Variables::from);
-        let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let texts = py.detach(|| -> Result<_> {
-            let book = self.prompts();
-            let context = Arc::new(Context { unknown: unknown(allow_unknown), ..context });
-            let prepared = book.prepare(prompt, &context)?;
-            let render = |variables: &Variables| -> Result<String> {
-                Ok(prepared.render(variables, &context)?.into_text())
-            };
-            Ok(in_threads(&rows, threads, render))
-        });
-        let answer = |text: Result<String>| match text {
-            Ok(text) => Ok(PyString::new(py, &text).into_any().unbind()),
-            Err(error) => errors::instance(py, &error),
-        };
-        texts.or_raise(py)?.into_iter().map(answer).collect()
     }
 
     /// What is wrong with variables for a prompt.

@@ -27,18 +27,7 @@ impl Rendered {
         let api = self.api(format).or_raise(py)?;
         let response = values::named(response, "response")?;
         let has_outputs = !self.explanation.rendered().prompt().outputs.is_empty();
-        let answer = reply::read(api, &response, has_outputs).or_raise(py)?;
-        let kind = match &answer.reply {
-            reply::Reply::ToolCalls { .. } => "tool_calls",
-            reply::Reply::Structured { .. } => "structured",
-            reply::Reply::Refusal(_) => "refusal",
-            reply::Reply::Text(_) => "text",
-            _ => "media",
-        };
-        let said = json!({
-            "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish, "model": answer.model,
-        });
-        json::to_python(py, &said)
+        said(py, api, &response, has_outputs)
     }
 
     /// Asks a model with a function, runs the tools that it calls, and repeats until it answers.
@@ -110,6 +99,34 @@ impl Rendered {
         let provider = format.or(model.and_then(|model| model.provider.as_deref())).unwrap_or("openai");
         Api::choose(provider, model.and_then(|model| model.api_type.as_deref()))
     }
+}
+
+/// What a provider's reply says, without a render.
+#[pyfunction]
+pub fn read_reply(
+    py: Python<'_>,
+    provider: &str,
+    api_type: Option<&str>,
+    response: &Bound<'_, PyAny>,
+    has_outputs: bool,
+) -> PyResult<Py<PyAny>> {
+    let api = Api::choose(provider, api_type).or_raise(py)?;
+    said(py, api, &values::named(response, "response")?, has_outputs)
+}
+
+fn said(py: Python<'_>, api: Api, response: &Json, has_outputs: bool) -> PyResult<Py<PyAny>> {
+    let answer = reply::read(api, response, has_outputs).or_raise(py)?;
+    let kind = match &answer.reply {
+        reply::Reply::ToolCalls { .. } => "tool_calls",
+        reply::Reply::Structured { .. } => "structured",
+        reply::Reply::Refusal(_) => "refusal",
+        reply::Reply::Text(_) => "text",
+        _ => "media",
+    };
+    let said = json!({
+        "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish, "model": answer.model,
+    });
+    json::to_python(py, &said)
 }
 
 /// The function that asks has its own way to ask again.

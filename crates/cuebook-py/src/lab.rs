@@ -46,6 +46,11 @@ impl Book {
         to_python(py, &json!({"findings": findings, "prompts": report.prompts, "report": text}))
     }
 
+    /// The Python module with the types of the prompts.
+    fn stubs(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| cuebook_lab::stubs::python(self.prompts())).or_raise(py)
+    }
+
     /// The files of cases that exist for prompts.
     fn case_files(&self, py: Python<'_>, targets: Vec<String>) -> PyResult<Py<PyAny>> {
         let files = py.detach(|| self.with_paths().case_files(&targets)).or_raise(py)?;

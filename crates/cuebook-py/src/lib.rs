@@ -3,10 +3,13 @@
 //! One file per area; each calls the public interface of one crate and gives back plain Python values. What people use is written in
 //! Python, in `python/cuebook`.
 
+mod arrow;
+mod batch;
 mod book;
 mod calls;
 mod chat;
 mod context;
+mod engines;
 mod errors;
 mod failure;
 mod items;
@@ -25,7 +28,13 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::arrow::{RenderedTable, restore_table};
+    #[pymodule_export]
     use super::book::Book;
+    #[pymodule_export]
+    use super::chat::read_reply;
+    #[pymodule_export]
+    use super::engines::parse_messages;
     #[pymodule_export]
     use super::rendered::Rendered;
     #[pymodule_export]

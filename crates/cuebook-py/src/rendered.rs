@@ -112,6 +112,13 @@ impl Rendered {
         &self.rendered().prompt().id
     }
 
+    /// The id of the model that is asked.
+    #[getter]
+    fn model(&self) -> Option<&str> {
+        let declared = || self.rendered().prompt().model.as_ref().map(|model| model.id.as_str());
+        self.rendered().scope().model().or_else(declared)
+    }
+
     /// The spans of the text, in order: start, end, origin, label, section.
     fn spans(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let text = self.text();

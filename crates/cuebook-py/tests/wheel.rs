@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the suite needs from PyPI. The package itself needs nothing.
-const NEEDED: [&str; 5] = ["maturin>=1.9,<2", "pytest>=8", "mypy>=1.11", "pydantic>=2", "numpy"];
+const NEEDED: [&str; 8] =
+    ["maturin>=1.9,<2", "pytest>=8", "mypy>=1.11", "pydantic>=2", "numpy", "pyarrow", "fastapi", "httpx"];
 
 fn target() -> PathBuf {
     // The test's own program lies in target/PROFILE/deps.

@@ -17,6 +17,8 @@ pub enum Target {
     },
     /// Less than a figure.
     Below(f64, Unit),
+    /// At most so much more than the floor.
+    AboveFloor(f64, Unit),
     /// Less than every peer that is no yardstick.
     Ahead,
 }
@@ -26,6 +28,7 @@ impl fmt::Display for Target {
         match self {
             Target::AtMost { times, peer } => write!(f, "≤ {times} × {peer}"),
             Target::Below(most, unit) => write!(f, "< {}", unit.show(*most)),
+            Target::AboveFloor(most, unit) => write!(f, "≤ {} above the floor", unit.show(*most)),
             Target::Ahead => f.write_str("faster than each peer that does the same work"),
         }
     }
@@ -81,6 +84,10 @@ impl Target {
                 }
             }
             Target::Below(most, unit) => decide(ours < *most, unit.show(ours)),
+            Target::AboveFloor(most, unit) => match row.floor.as_ref().map(|floor| &floor.outcome) {
+                Some(Ok(floor)) => decide(ours - floor <= *most, unit.show((ours - floor).max(0.0))),
+                _ => Verdict::Open("the floor was not measured".into()),
+            },
             Target::Ahead => {
                 let others = || row.peers.iter().filter(|peer| !peer.yardstick);
                 let measured = others().filter_map(|peer| Some((peer, *peer.outcome.as_ref().ok()?)));

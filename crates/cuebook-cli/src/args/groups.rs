@@ -8,7 +8,7 @@ use super::Cli;
 
 /// The groups in their order. Every command is in one of them: a new command is one name here.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Write", &["init", "render", "check", "watch", "convert", "overrides", "schema"]),
+    ("Write", &["init", "render", "check", "watch", "convert", "overrides", "schema", "stubs"]),
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
     ("Prove", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),

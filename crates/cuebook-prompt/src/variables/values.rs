@@ -220,6 +220,12 @@ impl Variables {
         }
     }
 
+    /// The values in the order of [`names`](Variables::names), to write others in their places: the memory of texts is used again.
+    /// Values that a render still holds are copied first. A value that nests deeper than a render allows must not be written.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Json> {
+        self.0.iter_mut().flat_map(|values| Arc::make_mut(values).by_name.values_mut())
+    }
+
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|values| values.by_name.keys()).map(String::as_str)

@@ -10,9 +10,9 @@ True
 """
 
 from ._book import Book
-from ._native import __version__
+from ._native import RenderedTable, __version__
 from ._rendered import Found, Piece, Rendered, Reply, Segment, Span, Tokens, Wire
-from ._runs import Event, Run, RunResult
+from ._runs import Event, Run, RunOptions, RunResult
 from .errors import (
     ConfigError,
     CuebookError,
@@ -65,9 +65,11 @@ __all__ = [
     "PromptRenderError",
     "PromptValidationError",
     "Rendered",
+    "RenderedTable",
     "Reply",
     "ReplyError",
     "Run",
+    "RunOptions",
     "RunResult",
     "Segment",
     "Span",

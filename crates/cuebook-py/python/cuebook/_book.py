@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, Mapping, TypeVar, Union, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Literal, Mapping, Protocol, TypeVar, Union, overload
 
 from . import _native, errors
+from ._native import RenderedTable
 from ._rendered import Rendered
 from ._runs import Run, RunResult
 from .errors import CuebookError, Diagnostic
@@ -21,6 +23,20 @@ Batch = list[Union[str, Exception]]
 
 Functions = list[tuple[str, str, Callable[..., Any]]]
 
+
+class ArrowTable(Protocol):
+    """A table of another library, such as `pyarrow.Table`, `polars.DataFrame` or `pandas.DataFrame`."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """A capsule with a stream of Arrow's C interface."""
+
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    T = typing_extensions.TypeVar("T", default=Any)
+else:
+    T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _books: weakref.WeakSet[Book]
@@ -57,6 +73,9 @@ class Book:
     >>> [prompt["id"] for prompt in book.list(type="planning")]
     ['planning_task_decomposition']
     """
+
+    #: The classes of outputs by prompt, in the modules that `cuebook stubs` writes.
+    _outputs: ClassVar[Mapping[str, type[Any]]] = {}
 
     def __init__(
         self,
@@ -162,23 +181,63 @@ class Book:
 
         return await asyncio.to_thread(self.render_file, path, **more)
 
+    @overload
     def render_batch(
         self,
         prompt_id: str,
-        rows: Any,
+        rows: ArrowTable,
         /,
         *,
         context: Mapping[str, Any] | None = None,
         allow_unknown: bool = False,
-        threads: int = 1,
-        errors: Literal["raise", "return"] = "raise",
-    ) -> Batch:
-        """Renders a prompt once for each row of variables, and returns the texts in order.
+        threads: int | None = None,
+    ) -> RenderedTable: ...
 
-        `rows` are dicts, or a table of pyarrow, Polars or pandas, whose columns are the variables. Files are looked at once. `threads`
-        render at the same time. The first error is raised, unless `errors="return"` puts it into the list.
+    @overload
+    def render_batch(
+        self,
+        prompt_id: str,
+        rows: Iterable[Mapping[str, Any]],
+        /,
+        *,
+        context: Mapping[str, Any] | None = None,
+        allow_unknown: bool = False,
+        threads: int | None = None,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> Batch: ...
+
+    def render_batch(
+        self,
+        prompt_id: str,
+        rows: ArrowTable | Iterable[Mapping[str, Any]],
+        /,
+        *,
+        context: Mapping[str, Any] | None = None,
+        allow_unknown: bool = False,
+        threads: int | None = None,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> RenderedTable | Batch:
+        """Renders a prompt once for each row of variables. Files are looked at once; `threads` render at the same time, by default one
+        for each core.
+
+        `rows` is a table of pyarrow, Polars, pandas or another library with `__arrow_c_stream__`, whose columns are the variables. The
+        answer is a table with the columns `text`, `code` and `error`, in the same order; a row that fails has no text. With
+        `allow_unknown`, columns that the prompt does not have are left out.
+
+        `rows` may also be dicts. Then the answer is a list of texts. The first error is raised, unless `errors="return"` puts it into the
+        list.
+
+        >>> from cuebook import Book
+        >>> Book(".").render_batch("general_system", [{"agent_name": name} for name in ("Rumi", "Ada")])[1].count("Ada")
+        1
         """
-        done = self._native.render_batch(prompt_id, _rows(rows), dict(context or {}), allow_unknown, threads)
+        native, circumstances = self._native, dict(context or {})
+        table = native.render_table(prompt_id, rows, circumstances, allow_unknown, threads)
+        if table is not None:
+            return table
+        if not isinstance(rows, Iterable):
+            raise TypeError(f"rows must be a table or dicts, not {type(rows).__name__}")
+        done = native.render_rows(prompt_id, [dict(row) for row in rows], circumstances, allow_unknown, threads)
         if errors == "raise":
             for number, text in enumerate(done):
                 if isinstance(text, CuebookError):
@@ -330,23 +389,37 @@ class Book:
         record: str | os.PathLike[str] | None = None,
         store: str | None = None,
         unfenced: bool = False,
+        output_type: type[T] | None = None,
         **more: Any,
-    ) -> Run:
+    ) -> Run[T]:
         """Starts a run of a prompt in a worker thread.
 
-        `tools` maps the names of the prompt's tools to items. `limits` replaces limits, such as `{"turns": 4}`. `replay` plays recorded
+        The outputs that the prompt declares are an object of `output_type`, a dataclass or pydantic model; without it, a dict. `tools` maps the names of the prompt's tools to items. `limits` replaces limits, such as `{"turns": 4}`. `replay` plays recorded
         replies back instead of calling a provider, and `record` records them.
         """
         options = _options(model, provider, limits, replay, record, store, unfenced)
         options.update(tools=dict(tools or {}), allow=[*allow])
         given, circumstances, native = _joined(variables, more), dict(context or {}), self._native
-        return Run(lambda hear, cancel: native.run(prompt_id, given, circumstances, options, False, hear, cancel))
+        kind = output_type or self._outputs.get(prompt_id)
+        return Run(lambda hear, cancel: native.run(prompt_id, given, circumstances, options, False, hear, cancel), kind)
 
-    def run(self, prompt_id: str, /, **more: Any) -> RunResult:
+    @overload
+    def run(self, prompt_id: str, /, *, output_type: type[T], **more: Any) -> RunResult[T]: ...
+
+    @overload
+    def run(self, prompt_id: str, /, **more: Any) -> RunResult[Any]: ...
+
+    def run(self, prompt_id: str, /, **more: Any) -> RunResult[Any]:
         """Runs a prompt and waits for its end. Takes what `start` takes. Ctrl-C stops the run."""
         return self.start(prompt_id, **more).result()
 
-    async def run_async(self, prompt_id: str, /, **more: Any) -> RunResult:
+    @overload
+    async def run_async(self, prompt_id: str, /, *, output_type: type[T], **more: Any) -> RunResult[T]: ...
+
+    @overload
+    async def run_async(self, prompt_id: str, /, **more: Any) -> RunResult[Any]: ...
+
+    async def run_async(self, prompt_id: str, /, **more: Any) -> RunResult[Any]:
         """Like `run`, without blocking the loop. Cancelling the task stops the run."""
         return await self.start(prompt_id, **more).result_async()
 
@@ -364,12 +437,13 @@ class Book:
         unfenced: bool = False,
         allow_again: bool = False,
         take_over: bool = False,
-    ) -> Run:
+        output_type: type[T] | None = None,
+    ) -> Run[T]:
         """Takes a thread up again, from its log."""
         options = _options(model, provider, limits, replay, record, store, unfenced)
         options.update(allow_again=allow_again, take_over=take_over)
         native = self._native
-        return Run(lambda hear, cancel: native.resume(thread_id, options, hear, cancel))
+        return Run(lambda hear, cancel: native.resume(thread_id, options, hear, cancel), output_type)
 
     def threads(self, *, prompt: str | None = None, most: int | None = None, store: str | None = None) -> Rows:
         """The threads of the project, newest first."""
@@ -396,6 +470,10 @@ class Book:
     def provider(self, namespace: str) -> Callable[[F], F]:
         """Registers a function that gives the variables of a namespace: `(context) -> dict`."""
         return self._registers("provider", namespace)
+
+    def engine(self, key: str) -> Callable[[F], F]:
+        """Registers a template engine for `.prompty` files that name it: `(template, variables) -> text`."""
+        return self._registers("engine", key)
 
     @overload
     def filter(self, function: F, /, *, name: str | None = None) -> F: ...
@@ -476,22 +554,14 @@ class Book:
         is_path: bool,
         allow_unknown: bool,
     ) -> Rendered:
-        given = _joined(variables, more)
-        native = self._native.render(prompt, given, dict(context or {}), is_path, allow_unknown)
-        return Rendered(native, self._tools)
+        # This is the shortest way on purpose: a small prompt takes less time to render than to get here.
+        book = self._native_book or self._native
+        given = more if variables is None else _joined(variables, more)
+        native = book.render(prompt, given, None if context is None else dict(context), is_path, allow_unknown)
+        return Rendered(native, {**self._tools} if self._tools else None)
 
     def _path(self, path: str | os.PathLike[str]) -> str:
         return os.path.join(self._root, os.fspath(path))
-
-
-def _rows(table: Any) -> Rows:
-    """The rows of a table as dicts."""
-    for name in ("to_pylist", "to_dicts"):
-        if callable(getattr(table, name, None)):
-            return list(getattr(table, name)())
-    if hasattr(table, "columns") and hasattr(table, "to_dict"):
-        return list(table.to_dict("records"))
-    return [dict(row) for row in table]
 
 
 def _joined(variables: Mapping[str, Any] | None, more: dict[str, Any]) -> dict[str, Any]:

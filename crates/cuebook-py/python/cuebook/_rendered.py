@@ -142,8 +142,8 @@ class Rendered:
         self._native: Native | None = native
         self._text: str = native.text
         self._spans: tuple[Span, ...] | None = None
-        self._tools_of = dict(tools or {})
-        self._frozen: dict[str, Any] = {}
+        self._tools_of = tools
+        self._frozen: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -191,9 +191,16 @@ class Rendered:
         return [Segment(**one) for one in self._live("segments", lambda native: native.segments())]
 
     def wire(self, api: str | None = None) -> Wire:
-        """The body of a request for `openai`, `anthropic`, `gemini` or another interface; by default the prompt's own."""
-        body, notes = self._live(f"wire {api}", lambda native: native.wire(api))
-        return Wire(body, notes)
+        """The body of a request for `openai`, `anthropic`, `gemini` or another interface; by default the prompt's own.
+
+        With `google-genai`, the body for `gemini` in the form of that client: the arguments of `client.models.generate_content(**wire)`.
+        """
+        name = "gemini" if api == _GENAI else api
+        body, notes = self._live(f"wire {name}", lambda native: native.wire(name))
+        return Wire(_arguments(body, self._model()) if api == _GENAI else body, notes)
+
+    def _model(self) -> str | None:
+        return self._live("model", lambda native: native.model)
 
     def tokens(self, model: str | None = None) -> Tokens:
         """The tokens of the request, counted for a model; by default the prompt's own."""
@@ -223,7 +230,7 @@ class Rendered:
 
     def read_reply(self, response: Any, api: str | None = None) -> Reply:
         """What a provider's response says: its text, its outputs, or the tools that it calls."""
-        return Reply(**self._alive("read_reply").read_reply(api, _body(response)))
+        return Reply(**self._alive("read_reply").read_reply("gemini" if api == _GENAI else api, _body(response)))
 
     def converse(
         self,
@@ -238,7 +245,7 @@ class Rendered:
         `ask` gets the body of a request and returns the response, as in `lambda body: client.chat.completions.create(**body)`. The tools
         are those of the book (`@book.tool`) and the given ones. Returns `result`, `turns` and `messages`.
         """
-        functions = {**self._tools_of, **(tools or {})}
+        functions = {**(self._tools_of or {}), **(tools or {})}
 
         def asked(body: dict[str, Any]) -> Any:
             from ._values import settle
@@ -275,7 +282,7 @@ class Rendered:
     def _live(self, name: str, read: Callable[[Native], T]) -> T:
         if self._native is not None:
             return read(self._native)
-        if name not in self._frozen:
+        if self._frozen is None or name not in self._frozen:
             said = f"an unpickled copy does not have `{name}`"
             raise errors.UsageError(said, code="CB407", hint="render the prompt again")
         kept = self._frozen[name]
@@ -285,10 +292,10 @@ class Rendered:
 
     def _freeze(self) -> dict[str, Any]:
         if self._native is None:
-            return self._frozen
+            return self._frozen or {}
         native = self._native
         kept: dict[str, Any] = {}
-        kept["prompt_id"], kept["tools"], kept["notes"] = native.prompt_id, native.tools, native.notes
+        kept.update(prompt_id=native.prompt_id, tools=native.tools, notes=native.notes, model=native.model)
         reads: dict[str, Callable[[], Any]] = {
             "messages": native.messages,
             "segments": native.segments,
@@ -347,8 +354,17 @@ def _occurrences(text: str, wanted: str) -> list[int]:
 
 
 def _body(response: Any) -> Any:
-    # The clients of OpenAI, Anthropic and Google return pydantic models.
-    return response.model_dump(mode="json") if hasattr(response, "model_dump") else response
+    # The clients of OpenAI, Anthropic and Google return pydantic models, whose aliases are the names on the wire.
+    return response.model_dump(mode="json", by_alias=True) if hasattr(response, "model_dump") else response
+
+
+_GENAI = "google-genai"
+
+
+def _arguments(body: dict[str, Any], model: str | None) -> dict[str, Any]:
+    # The client has one object for what the interface has in several places.
+    config = {name: value for name, value in body.items() if name not in ("model", "contents", "generationConfig")}
+    return {"model": model, "contents": body["contents"], "config": {**body.get("generationConfig", {}), **config}}
 
 
 def _thawed(text: str, spans: tuple[Span, ...], frozen: dict[str, Any]) -> Rendered:

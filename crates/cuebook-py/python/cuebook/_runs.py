@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import os
 import queue
 import threading
 import weakref
-from typing import Any, AsyncIterator, Callable, Iterator, NamedTuple
+from typing import Any, AsyncIterator, Callable, Generic, Iterable, Iterator, Mapping, NamedTuple, TypedDict, TypeVar
 
 from ._native import Cancel
 from .errors import CuebookError
+
+T = TypeVar("T")
 
 
 class Event(NamedTuple):
@@ -20,33 +23,70 @@ class Event(NamedTuple):
     data: Any
 
 
-class RunResult(NamedTuple):
+class RunOptions(TypedDict, total=False):
+    """The options of `Book.run` and `Book.start`, beside variables and context."""
+
+    model: str | None
+    provider: str | None
+    limits: Mapping[str, Any] | None
+    tools: Mapping[str, str] | None
+    allow: Iterable[str]
+    replay: str | os.PathLike[str] | None
+    record: str | os.PathLike[str] | None
+    store: str | None
+    unfenced: bool
+
+
+class RunResult(Generic[T]):
     """How a run ended."""
 
-    thread_id: str
-    #: `completed`, `error`, `cancelled`, `suspended` or `interrupted`.
-    status: str
-    #: The model's last answer.
-    result: Any
-    #: The outputs that the prompt declares.
-    outputs: Any
-    cost: dict[str, Any]
-    error: CuebookError | None = None
+    def __init__(
+        self,
+        thread_id: str,
+        status: str,
+        result: Any,
+        outputs: T,
+        cost: dict[str, Any],
+        error: CuebookError | None = None,
+    ) -> None:
+        self.thread_id = thread_id
+        #: `completed`, `error`, `cancelled`, `suspended` or `interrupted`.
+        self.status = status
+        #: The model's last answer.
+        self.result = result
+        #: The outputs that the prompt declares: an object of the `output_type`, or a dict.
+        self.outputs = outputs
+        self.cost = cost
+        self.error = error
 
-    def check(self) -> RunResult:
+    def __repr__(self) -> str:
+        return f"<RunResult {self.thread_id!r}: {self.status}>"
+
+    def check(self) -> RunResult[T]:
         """Raises the error of the run, if it has one."""
         if self.error is not None:
             raise self.error
         return self
 
 
+def _typed(outputs: Any, kind: type[Any] | None) -> Any:
+    """The outputs as an object of a class: a dataclass, a pydantic model, or any class that takes them by name."""
+    if kind is None or not isinstance(outputs, dict):
+        return outputs
+    if hasattr(kind, "model_validate"):
+        return kind.model_validate(outputs)
+    known = getattr(kind, "__dataclass_fields__", outputs)
+    return kind(**{name: value for name, value in outputs.items() if name in known})
+
+
 Work = Callable[[Callable[[str, str, Any], None], Cancel], dict[str, Any]]
 
 
-class Run:
+class Run(Generic[T]):
     """A run in a worker thread. Iterate over it for its events; `result()` waits for its end."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, output_type: type[T] | None = None) -> None:
+        self._output_type = output_type
         self._cancel = Cancel()
         self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._thread_id: str | None = None
@@ -114,7 +154,7 @@ class Run:
             raise
         self._events.put(None)
 
-    def result(self, timeout: float | None = None) -> RunResult:
+    def result(self, timeout: float | None = None) -> RunResult[T]:
         """Waits for the end. Ctrl-C while it waits stops the run."""
         try:
             if not self._ended.wait(timeout):
@@ -130,12 +170,12 @@ class Run:
             answer["thread_id"],
             answer["status"],
             answer.get("result"),
-            answer.get("outputs"),
+            _typed(answer.get("outputs"), self._output_type),
             answer.get("cost") or {},
             answer.get("error"),
         )
 
-    async def result_async(self) -> RunResult:
+    async def result_async(self) -> RunResult[T]:
         """Waits for the end without blocking the loop. Cancelling the task stops the run."""
         import asyncio
 
@@ -145,7 +185,7 @@ class Run:
             self.cancel()
             raise
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> Run[T]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -154,7 +194,7 @@ class Run:
         self._ended.wait()
 
 
-_runs: weakref.WeakSet[Run] = weakref.WeakSet()
+_runs: weakref.WeakSet[Run[Any]] = weakref.WeakSet()
 
 
 @atexit.register

@@ -1,23 +1,30 @@
-"""The interface of Prompty: `load`, `render`, `prepare`, `parse` and `run` for `.prompty` files, over a `Book`."""
+"""The interface of Prompty 2: `load`, `render`, `parse`, `prepare`, `run`, `process` and `invoke` for `.prompty` files, over a `Book`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from ._book import Book
-from ._rendered import Rendered, Wire
+from ._native import parse_messages, read_reply
+from ._rendered import Rendered, Wire, _body
+from ._values import settle
 from .errors import CuebookError, InvokerError, PromptRenderError, PromptValidationError, StrictViolation
 
 __all__ = [
+    "Agent",
     "CuebookError",
     "InvokerError",
+    "Message",
     "PromptRenderError",
     "PromptValidationError",
     "Prompty",
     "StrictViolation",
+    "clear_registry",
+    "invoke",
+    "invoke_async",
     "load",
     "load_async",
     "parse",
@@ -25,22 +32,114 @@ __all__ = [
     "prepare",
     "prepare_async",
     "process",
+    "process_async",
     "register_executor",
+    "register_parser",
+    "register_processor",
+    "register_renderer",
     "render",
     "render_async",
     "run",
     "run_async",
+    "validate_inputs",
+    "wire",
 ]
 
-#: Asks a model: gets the body of a request, returns the response.
+
+class Record(dict[str, Any]):
+    """A part of a definition: `part["kind"]` and `part.kind` are the same. What is not there is `None`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        first, *others = name.split("_")
+        return _record(self.get(name, self.get(first + "".join(word.title() for word in others))))
+
+
+def _record(value: Any) -> Any:
+    if isinstance(value, dict) and not isinstance(value, Record):
+        return Record(value)
+    if isinstance(value, list):
+        return [_record(one) for one in value]
+    return value
+
+
+class Message(Record):
+    """A message: its `role`, its `parts` and its `metadata`."""
+
+    @property
+    def parts(self) -> list[Any]:
+        """The parts: texts, pictures, files and sounds."""
+        content = self.get("content")
+        if isinstance(content, str):
+            return [Record(kind="text", value=content)]
+        return [_record(part) for part in content or []]
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts."""
+        return "".join(part["value"] for part in self.parts if part.get("kind") == "text")
+
+    def to_text_content(self) -> str | list[Any]:
+        """The text, if it has nothing else; else its parts."""
+        return self.text if all(part.get("kind") == "text" for part in self.parts) else self.parts
+
+
+class RenderedText(str):
+    """The text of a prompt. `parse` finds its messages by who wrote what, so that no value begins one."""
+
+    rendered: Rendered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_text, (self.rendered,))
+
+
+class Messages(list[Message]):
+    """The messages of a prompt, with the render that they are from."""
+
+    rendered: Rendered | None = None
+
+
+def _text(rendered: Rendered) -> RenderedText:
+    text = RenderedText(rendered.text)
+    text.rendered = rendered
+    return text
+
+
+#: Sends requests to a model: gets the body of one and returns the response. Or an object with `execute(agent, messages)`.
 Executor = Callable[[dict[str, Any]], Any]
 
-_executors: dict[str, Executor] = {}
+_renderers: dict[str, Any] = {}
+_parsers: dict[str, Any] = {}
+_executors: dict[str, Any] = {}
+_processors: dict[str, Any] = {}
 
 
-def register_executor(provider: str, executor: Executor) -> None:
-    """Registers the function that sends requests to a provider, as in `lambda body: client.chat.completions.create(**body)`."""
+def register_renderer(key: str, renderer: Any) -> None:
+    """Registers a template engine for files that name it as their format: an object with `render(agent, template, inputs)`."""
+    _renderers[key] = renderer
+
+
+def register_parser(key: str, parser: Any) -> None:
+    """Registers what makes messages of the text of files that name it: an object with `parse(agent, rendered)`."""
+    _parsers[key] = parser
+
+
+def register_executor(provider: str, executor: Any) -> None:
+    """Registers what sends requests to a provider: an object with `execute(agent, messages)`, or a function that gets the body of a
+    request, as in `lambda body: client.chat.completions.create(**body)`."""
     _executors[provider] = executor
+
+
+def register_processor(provider: str, processor: Any) -> None:
+    """Registers what reads the responses of a provider: an object with `process(agent, response)`."""
+    _processors[provider] = processor
+
+
+def clear_registry() -> None:
+    """Forgets everything that was registered."""
+    for registry in (_renderers, _parsers, _executors, _processors):
+        registry.clear()
 
 
 class Prompty:
@@ -49,6 +148,8 @@ class Prompty:
     def __init__(self, path: str | os.PathLike[str], book: Book | None = None) -> None:
         self.path = Path(path).absolute()
         self.book = book or Book(self.path.parent)
+        for key in _renderers:
+            self.book.engine(key)(_Engine(self, key))
         self.definition: dict[str, Any] = self.book.show_file(self.path)
 
     def __repr__(self) -> str:
@@ -65,32 +166,76 @@ class Prompty:
         return self.definition.get("description")
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Record:
         """What else its front matter says."""
-        return dict(self.definition.get("metadata") or {})
+        return Record(self.definition.get("metadata") or {})
 
     @property
-    def model(self) -> dict[str, Any]:
-        """The model, and how it is asked."""
-        return dict(self.definition.get("model") or {})
+    def model(self) -> Record:
+        """The model, and how it is asked: `id`, `provider`, `api_type`, `options`."""
+        return Record(self.definition.get("model") or {})
 
     @property
-    def inputs(self) -> list[dict[str, Any]]:
+    def inputs(self) -> list[Record]:
         """Its inputs, in order."""
         variables = self.definition.get("variables") or {}
-        return [one for group in ("required", "optional", "custom") for one in variables.get(group) or []]
+        groups = ("required", "optional", "custom")
+        return [
+            Record({"kind": one.get("type"), **one, "required": group == "required"})
+            for group in groups
+            for one in variables.get(group) or []
+        ]
 
     @property
-    def tools(self) -> list[dict[str, Any]]:
+    def outputs(self) -> list[Record]:
+        """Its outputs, in order."""
+        return [Record(one) for one in self.definition.get("outputs") or []]
+
+    @property
+    def tools(self) -> list[Record]:
         """The tools that the model may call."""
-        return list(self.definition.get("tools") or [])
+        return [Record(one) for one in self.definition.get("tools") or []]
+
+    @property
+    def template(self) -> Record:
+        """The template engine and the parser: `format.kind` and `parser.kind`."""
+        said = self.definition.get("format") or {}
+        return Record(format=Record(kind=said.get("engine")), parser=Record(kind=said.get("parser")))
+
+    @property
+    def instructions(self) -> str:
+        """The template: the file after its front matter."""
+        text = self.path.read_text(encoding="utf-8-sig")
+        lines = text.splitlines(keepends=True)
+        if not lines or lines[0].strip() != "---":
+            return text
+        ends = [number for number, line in enumerate(lines) if number and line.strip() == "---"]
+        return "".join(lines[ends[0] + 1 :]).lstrip("\r\n") if ends else text
 
     def rendered(self, inputs: Mapping[str, Any] | None = None) -> Rendered:
         """The whole render: text, spans, messages, request."""
         return self.book.render_file(self.path, variables=dict(inputs or {}))
 
 
-_Agent = Prompty | str | os.PathLike[str]
+#: What Prompty calls a loaded file.
+Agent = Prompty
+
+
+class _Engine:
+    """A registered renderer as a template engine of a book."""
+
+    def __init__(self, agent: Prompty, key: str) -> None:
+        self.agent, self.key = agent, key
+
+    def __call__(self, template: str, variables: dict[str, Any]) -> Any:
+        renderer = _renderers.get(self.key)
+        if renderer is None:
+            raise InvokerError(f"no renderer is registered for `{self.key}`", code="CB507", key=self.key)
+        render = getattr(renderer, "render", renderer)
+        return settle(render(self.agent, template, variables))
+
+
+_Source = Prompty | str | os.PathLike[str]
 
 
 def load(path: str | os.PathLike[str], configuration: str | None = None) -> Prompty:
@@ -101,58 +246,129 @@ def load(path: str | os.PathLike[str], configuration: str | None = None) -> Prom
     return Prompty(path)
 
 
-def _loaded(agent: _Agent) -> Prompty:
+def _loaded(agent: _Source) -> Prompty:
     return agent if isinstance(agent, Prompty) else load(agent)
 
 
-def render(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> str:
+def validate_inputs(agent: _Source, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The inputs with the defaults of those that are missing. A required one that is missing is an error."""
+    prompty, given = _loaded(agent), dict(inputs or {})
+    known = {one["name"]: one["default"] for one in prompty.inputs if one.get("default") is not None}
+    required = (prompty.definition.get("variables") or {}).get("required") or []
+    missing = [one["name"] for one in required if one["name"] not in {**known, **given}]
+    if missing:
+        said = f"the required input `{missing[0]}` is missing"
+        raise PromptValidationError(said, code="CB401", hint=f"pass a value for `{missing[0]}`", variable=missing[0])
+    return {**known, **given}
+
+
+def render(agent: _Source, inputs: Mapping[str, Any] | None = None) -> str:
     """The text of a prompt. A conversation, image, file or audio input is a nonce in it."""
-    return _loaded(agent).rendered(inputs).text
+    return _text(_loaded(agent).rendered(inputs))
 
 
-def parse(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The messages of a prompt."""
-    return _loaded(agent).rendered(inputs).messages()
+def parse(agent: _Source, rendered: str) -> list[Message]:
+    """The messages of a rendered text.
+
+    In a text that `render` returned, only the author's lines begin messages. In any other text, every line such as `user:` does.
+    """
+    prompty = _loaded(agent)
+    kind = prompty.template.parser.kind
+    if kind in _parsers:
+        return Messages(_message(one) for one in settle(_parsers[kind].parse(prompty, str(rendered))))
+    if isinstance(rendered, RenderedText) and not _has_own_engine(prompty):
+        return _messages(rendered.rendered)
+    return Messages(Message(one) for one in parse_messages(str(rendered)))
 
 
-def prepare(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+def _has_own_engine(prompty: Prompty) -> bool:
+    return prompty.template.format.kind in _renderers
+
+
+def _message(one: Any) -> Message:
+    return one if isinstance(one, Message) else Message(one)
+
+
+def _messages(rendered: Rendered) -> Messages:
+    messages = Messages(Message(one) for one in rendered.messages())
+    messages.rendered = rendered
+    return messages
+
+
+def prepare(agent: _Source, inputs: Mapping[str, Any] | None = None) -> list[Message]:
     """Renders a prompt and parses it: the messages that a model gets."""
-    return parse(agent, inputs)
+    prompty = _loaded(agent)
+    return parse(prompty, render(prompty, inputs))
 
 
-def wire(agent: _Agent, inputs: Mapping[str, Any] | None = None, provider: str | None = None) -> Wire:
+def wire(agent: _Source, inputs: Mapping[str, Any] | None = None, provider: str | None = None) -> Wire:
     """The body of a request."""
     return _loaded(agent).rendered(inputs).wire(provider)
 
 
-def process(agent: _Agent, response: Any, inputs: Mapping[str, Any] | None = None) -> Any:
+def run(agent: _Source, messages: Sequence[Message], *, raw: bool = False) -> Any:
+    """Asks the model with messages of `prepare`, and returns what it says; with `raw`, the response.
+
+    The executor is the one that is registered for the prompt's provider.
+    """
+    prompty = _loaded(agent)
+    executor = _registered(_executors, prompty, "executor", "register_executor")
+    if hasattr(executor, "execute"):
+        response = settle(executor.execute(prompty, messages))
+    else:
+        rendered = getattr(messages, "rendered", None)
+        if rendered is None:
+            hint = "pass the messages of `prepare`, or register an executor with `execute(agent, messages)`"
+            raise InvokerError("the body of a request needs the messages of `prepare`", code="CB507", hint=hint)
+        response = settle(executor(rendered.wire()))
+    return response if raw else process(prompty, response)
+
+
+def process(agent: _Source, response: Any) -> Any:
     """What a response says: text, outputs, or calls of tools."""
-    return _loaded(agent).rendered(inputs).read_reply(response).value
+    prompty = _loaded(agent)
+    processor = _processors.get(_provider(prompty))
+    if processor is not None:
+        return settle(processor.process(prompty, response))
+    return read_reply(_provider(prompty), prompty.model.api_type, _body(response), bool(prompty.outputs))["value"]
 
 
-def run(
-    agent: _Agent,
+def invoke(
+    prompt: _Source,
     inputs: Mapping[str, Any] | None = None,
     *,
+    raw: bool = False,
+    target_type: Callable[..., Any] | None = None,
     executor: Executor | None = None,
     tools: Mapping[str, Callable[..., Any]] | None = None,
     most_turns: int = 10,
 ) -> Any:
-    """Renders a prompt, asks the model and returns its answer. Functions in `tools` are called when the model asks for them.
+    """Loads and renders a prompt, asks the model and returns its answer; with `raw`, the response.
 
-    The executor is the given one, or the one that is registered for the prompt's provider.
+    The executor is the given one, or the one that is registered for the prompt's provider. Functions in `tools` are called when the model
+    asks for them. Outputs become an object of `target_type`, such as a dataclass.
     """
-    prompty = _loaded(agent)
-    send = executor or _executor(prompty)
-    return prompty.rendered(inputs).converse(send, tools=tools, most_turns=most_turns)["result"]
+    prompty = _loaded(prompt)
+    send = executor or _registered(_executors, prompty, "executor", "pass `executor=`, or call `register_executor`")
+    if raw or hasattr(send, "execute") or _processors.get(_provider(prompty)) is not None:
+        result = run(prompty, prepare(prompty, inputs), raw=raw)
+    else:
+        result = prompty.rendered(inputs).converse(send, tools=tools, most_turns=most_turns)["result"]
+    if raw or target_type is None:
+        return result
+    return target_type(**result) if isinstance(result, dict) else target_type(result)
 
 
-def _executor(prompty: Prompty) -> Executor:
-    provider = prompty.model.get("provider") or "openai"
-    if provider not in _executors:
-        hint = "pass `executor=`, or call `register_executor` with a function that sends the body of a request"
-        raise InvokerError(f"no executor is registered for the provider `{provider}`", code="CB507", key=provider, hint=hint)
-    return _executors[provider]
+def _provider(prompty: Prompty) -> str:
+    return prompty.model.provider or "openai"
+
+
+def _registered(registry: dict[str, Any], prompty: Prompty, what: str, how: str) -> Any:
+    provider = _provider(prompty)
+    if provider not in registry:
+        hint = f"{how} with a function that sends the body of a request"
+        raise InvokerError(f"no {what} is registered for the provider `{provider}`", code="CB507", key=provider, hint=hint)
+    return registry[provider]
 
 
 async def load_async(path: str | os.PathLike[str], configuration: str | None = None) -> Prompty:
@@ -160,30 +376,31 @@ async def load_async(path: str | os.PathLike[str], configuration: str | None = N
     return await asyncio.to_thread(load, path, configuration)
 
 
-async def render_async(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> str:
+async def render_async(agent: _Source, inputs: Mapping[str, Any] | None = None) -> str:
     """Like `render`, in a worker thread."""
     return await asyncio.to_thread(render, agent, inputs)
 
 
-async def parse_async(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+async def parse_async(agent: _Source, rendered: str) -> list[Message]:
     """Like `parse`, in a worker thread."""
-    return await asyncio.to_thread(parse, agent, inputs)
+    return await asyncio.to_thread(parse, agent, rendered)
 
 
-async def prepare_async(agent: _Agent, inputs: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+async def prepare_async(agent: _Source, inputs: Mapping[str, Any] | None = None) -> list[Message]:
     """Like `prepare`, in a worker thread."""
     return await asyncio.to_thread(prepare, agent, inputs)
 
 
-async def run_async(
-    agent: _Agent,
-    inputs: Mapping[str, Any] | None = None,
-    *,
-    executor: Executor | None = None,
-    tools: Mapping[str, Callable[..., Any]] | None = None,
-    most_turns: int = 10,
-) -> Any:
-    """Like `run`, in a worker thread. The executor and the tools may be asynchronous."""
-    return await asyncio.to_thread(
-        lambda: run(agent, inputs, executor=executor, tools=tools, most_turns=most_turns)
-    )
+async def process_async(agent: _Source, response: Any) -> Any:
+    """Like `process`, in a worker thread."""
+    return await asyncio.to_thread(process, agent, response)
+
+
+async def run_async(agent: _Source, messages: Sequence[Message], *, raw: bool = False) -> Any:
+    """Like `run`, in a worker thread. The executor may be asynchronous."""
+    return await asyncio.to_thread(run, agent, messages, raw=raw)
+
+
+async def invoke_async(prompt: _Source, inputs: Mapping[str, Any] | None = None, **more: Any) -> Any:
+    """Like `invoke`, in a worker thread. The executor and the tools may be asynchronous."""
+    return await asyncio.to_thread(invoke, prompt, inputs, **more)

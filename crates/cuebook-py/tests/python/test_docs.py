@@ -51,10 +51,15 @@ def test_examples_of_the_guide_are_true(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 class Client:
-    """The clients of OpenAI and Anthropic, as far as the chapter uses them."""
+    """The clients of OpenAI, Anthropic and Google, as far as the chapter uses them."""
 
     def __init__(self) -> None:
-        self.chat = self.completions = self.messages = self
+        self.chat = self.completions = self.messages = self.models = self
+
+    def generate_content(self, *, model: str, contents: list[object], config: dict[str, object]) -> object:
+        assert model and contents and config["systemInstruction"]
+        content = {"role": "model", "parts": [{"text": "It is on its way."}]}
+        return {"candidates": [{"content": content, "finishReason": "STOP"}]}
 
     def create(self, **body: object) -> object:
         assert body["model"] and body["messages"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 from conftest import Project
@@ -62,7 +65,8 @@ class Answer(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append(body)
         self.server.waits.wait(30)
-        message = {"role": "assistant", "content": f"You asked: {body['messages'][-1]['content']}"}
+        said = '{"word": "yes", "score": 0.5}' if "response_format" in body else f"You asked: {body['messages'][-1]['content']}"
+        message = {"role": "assistant", "content": said}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         answer = {"id": "a1", "object": "chat.completion", "model": "small", "choices": [choice], "usage": usage}
@@ -104,6 +108,31 @@ def test_a_run_answers_and_is_logged(answers: Book, model: Model) -> None:
     assert answers.threads()[0]["thread_id"] == done.thread_id
     assert len(answers.events(done.thread_id)) > 2
     assert model.asked[0]["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+@dataclasses.dataclass
+class Verdict:
+    word: str
+    score: float
+
+
+def test_outputs_are_objects_of_their_type(project: Project, model: Model) -> None:
+    outputs = "outputs:\n  - {name: word, kind: string}\n  - {name: score, kind: float}\n---\nsystem:"
+    book = Book(project({"prompts/judge.prompty": PROMPT.replace("name: answer", "name: judge").replace("---\nsystem:", outputs)}))
+    plain = book.run("judge", question="Why?", provider="local").check()
+    assert plain.outputs == {"word": "yes", "score": 0.5}
+    typed = book.run("judge", question="Why?", provider="local", output_type=Verdict)
+    assert typed.outputs == Verdict("yes", 0.5) and repr(typed) == f"<RunResult {typed.thread_id!r}: completed>"
+    copy = pickle.loads(pickle.dumps(typed))
+    assert (copy.outputs, copy.cost) == (typed.outputs, typed.cost)
+    modelled = pydantic.create_model("Modelled", word=(str, ...), score=(float, ...))
+    checked: Any = book.start("judge", question="Why?", provider="local", output_type=modelled).result(60).outputs
+    assert (checked.word, checked.score) == ("yes", 0.5)
+
+    class Typed(Book):
+        _outputs = {"judge": Verdict}
+
+    assert asyncio.run(Typed(book.root).run_async("judge", question="Why?", provider="local")).outputs == typed.outputs
 
 
 def test_events_are_iterated(answers: Book) -> None:

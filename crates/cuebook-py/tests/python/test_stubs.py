@@ -36,6 +36,8 @@ from prompts import Book, JudgeOutput
 book = Book({root!r})
 print(book.render("greeting", name="Ada").text)
 print(JudgeOutput(verdict="good", score=0.5).score)
+def judged() -> float:
+    return book.run("judge", text="x", model="m", limits={{"turns": 2}}).outputs.score
 {more}
 """
 
@@ -70,6 +72,9 @@ WRONG = [
     'book.render("greeting", nmae="Ada")',
     'book.render("greting", name="Ada")',
     'JudgeOutput(verdict=1, score=0.5)',
+    'book.run("judge")',
+    'book.run("judge", text="x", modle="m")',
+    'book.run("judge", text="x").outputs.verdikt',
 ]
 
 
@@ -78,7 +83,7 @@ def test_mypy_finds_wrong_calls_and_no_others(typed: Path, tmp_path: Path) -> No
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "program.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     places = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error" in line}
-    assert places == {f"program.py:{6 + number}" for number in range(len(WRONG))}, done.stdout
+    assert places == {f"program.py:{8 + number}" for number in range(len(WRONG))}, done.stdout
 
 
 def test_the_command_writes_the_module(typed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

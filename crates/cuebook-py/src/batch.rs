@@ -1,0 +1,206 @@
+//! One prompt, rendered with each row of a table or with each of several dicts.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use cuebook::variables::UnknownVariables;
+use cuebook::{Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use serde_json::Value as Json;
+
+use crate::arrow::{self, Batch, Chunk, RenderedTable, Table};
+use crate::book::{Book, unknown};
+use crate::context::usage;
+use crate::errors::{self, Raise};
+use crate::{context, values};
+
+/// The rows that a thread takes at once, at most.
+const MOST_ROWS: usize = 16 << 10;
+/// Fewer rows are rendered in the caller's thread, unless it asks for threads.
+const FEW_ROWS: usize = 1000;
+
+/// Rows that are rendered in several threads, some at a time.
+struct Rows {
+    count: usize,
+    threads: usize,
+    /// How many a thread takes at once.
+    share: usize,
+}
+
+impl Rows {
+    fn new(count: usize, threads: Option<usize>) -> Rows {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = threads.unwrap_or_else(|| if count < FEW_ROWS { 1 } else { cores() }).max(1);
+        let share = count.div_ceil(threads * 4).clamp(1, MOST_ROWS);
+        Rows { count, threads: threads.min(count.div_ceil(share)), share }
+    }
+
+    /// Calls `work` for ranges of the rows until all are done, or Python has a signal for the caller, such as Ctrl-C. The answers are in
+    /// the order of the rows; those of a thread that ended early are missing.
+    fn work<T: Send + Sync>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> PyResult<Vec<T>> {
+        let done: Vec<OnceLock<T>> = (0..self.count.div_ceil(self.share)).map(|_| OnceLock::new()).collect();
+        let (next, stop, raised) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
+        let take = |signals: &dyn Fn() -> bool| {
+            while !stop.load(Ordering::Relaxed) && signals() {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(slot) = done.get(at) else { return };
+                let start = at * self.share;
+                let _ = slot.set(work(start..(start + self.share).min(self.count)));
+            }
+        };
+        let signals = || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(signal) => {
+                stop.store(true, Ordering::Relaxed);
+                if let Ok(mut raised) = raised.lock() {
+                    *raised = Some(signal);
+                }
+                false
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads {
+                scope.spawn(|| take(&|| true));
+            }
+            take(&signals);
+        });
+        match raised.into_inner() {
+            Ok(Some(signal)) => Err(signal),
+            _ => Ok(done.into_iter().filter_map(OnceLock::into_inner).collect()),
+        }
+    }
+}
+
+/// A prompt that is ready to be rendered with many rows.
+struct Ready {
+    prepared: Arc<Prepared>,
+    context: Arc<Context>,
+}
+
+impl Ready {
+    fn new(book: &Book, prompt: &str, context: Context, policy: UnknownVariables) -> Result<Ready> {
+        let context = Context { unknown: policy, ..context };
+        let prepared = book.prompts().prepare(prompt, &context)?;
+        Ok(Ready { prepared, context: Arc::new(context) })
+    }
+
+    fn render(&self, variables: &Variables) -> Result<String> {
+        Ok(self.prepared.render(variables, &self.context)?.into_text())
+    }
+
+    /// Which columns of a table are read. Their names are the same in all rows, so they are checked here and not for each row.
+    fn plan<'t>(&self, table: &'t Table, allow_unknown: bool) -> Result<Plan<'t>> {
+        let mut names: Vec<&str> = table.names();
+        let empty = |name: &str| (name.to_owned(), Json::Null);
+        if allow_unknown {
+            names.retain(|name| self.prepared.knows(name) || self.prepared.takes_any_name());
+        } else {
+            self.prepared.refuse_unknown(&names.iter().copied().map(empty).collect())?;
+        }
+        if let Some(twice) =
+            names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name))
+        {
+            return Err(wrong_table(&format!("two of its columns are called `{twice}`")));
+        }
+        let batches = table.batches(&names).map_err(|why| wrong_table(&why))?;
+        let variables = names.iter().copied().map(empty).collect();
+        Ok(Plan { variables, batches })
+    }
+
+    fn render_table(&self, plan: &Plan<'_>, threads: Option<usize>) -> PyResult<RenderedTable> {
+        let work = |rows: Range<usize>| {
+            // The same variables for all rows: a text is written to the place of the one before.
+            let (mut variables, mut chunk) = (plan.variables.clone(), Chunk::default());
+            for (batch, rows) in plan.parts(rows) {
+                rows.for_each(|row| self.row(batch, row, &mut variables, &mut chunk));
+            }
+            chunk
+        };
+        let count = plan.batches.iter().map(|batch| batch.rows).sum();
+        Ok(RenderedTable::new(Rows::new(count, threads).work(work)?))
+    }
+
+    fn row(&self, batch: &Batch<'_>, row: usize, variables: &mut Variables, chunk: &mut Chunk) {
+        let written = batch.write(row, variables).map_err(|fault| {
+            let diagnostic = Diagnostic::new(Code::BadInput, fault);
+            Error::new(ErrorKind::PromptValidation, diagnostic)
+        });
+        match written.and_then(|()| self.render(variables)) {
+            Ok(text) => chunk.text(&text),
+            Err(error) => chunk.error(error.code().as_str(), &error.diagnostic().message),
+        }
+    }
+}
+
+/// How a table is read.
+struct Plan<'t> {
+    /// A value for each column that is read, in their order.
+    variables: Variables,
+    batches: Vec<Batch<'t>>,
+}
+
+impl Plan<'_> {
+    /// The batches that rows of the table are in, and which rows of each they are.
+    fn parts(&self, rows: Range<usize>) -> impl Iterator<Item = (&Batch<'_>, Range<usize>)> {
+        let mut start = 0;
+        self.batches.iter().filter_map(move |batch| {
+            let first = start;
+            start += batch.rows;
+            let inside = rows.start.max(first)..rows.end.min(start);
+            (inside.start < inside.end).then(|| (batch, inside.start - first..inside.end - first))
+        })
+    }
+}
+
+fn wrong_table(why: &str) -> Error {
+    usage(
+        format!("the table cannot be read: {why}"),
+        "pass a table of pyarrow, Polars or pandas with one column per variable",
+    )
+}
+
+#[pymethods]
+impl Book {
+    /// Renders a prompt with each of several dicts: a text or an exception for each, in order. Files are looked at once.
+    fn render_rows(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        rows: Vec<Bound<'_, PyDict>>,
+        context: &Bound<'_, PyDict>,
+        allow_unknown: bool,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let context = context::read(&values::members(context)?).or_raise(py)?;
+        let read = |row: &Bound<'_, PyDict>| values::members(row).map(Variables::from);
+        let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let ready = py.detach(|| Ready::new(self, prompt, context, unknown(allow_unknown))).or_raise(py)?;
+        let work = |range: Range<usize>| rows[range].iter().map(|row| ready.render(row)).collect::<Vec<_>>();
+        let texts = py.detach(|| Rows::new(rows.len(), threads).work(work))?;
+        let answer = |text: Result<String>| match text {
+            Ok(text) => Ok(PyString::new(py, &text).into_any().unbind()),
+            Err(error) => errors::instance(py, &error),
+        };
+        texts.into_iter().flatten().map(answer).collect()
+    }
+
+    /// Renders a prompt with each row of an Arrow table; `None` if the object is no such table.
+    fn render_table(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        table: &Bound<'_, PyAny>,
+        context: &Bound<'_, PyDict>,
+        allow_unknown: bool,
+        threads: Option<usize>,
+    ) -> PyResult<Option<RenderedTable>> {
+        let Some(table) = arrow::read(table)? else { return Ok(None) };
+        let table = table.map_err(|why| wrong_table(&why)).or_raise(py)?;
+        let context = context::read(&values::members(context)?).or_raise(py)?;
+        let ready = py.detach(|| Ready::new(self, prompt, context, UnknownVariables::Ignore)).or_raise(py)?;
+        let plan = py.detach(|| ready.plan(&table, allow_unknown)).or_raise(py)?;
+        py.detach(|| ready.render_table(&plan, threads)).map(Some)
+    }
+}
