@@ -11,8 +11,7 @@ True
 
 from ._book import Book
 from ._native import RenderedTable, __version__
-from ._rendered import Found, Piece, Rendered, Reply, Segment, Span, Tokens, Wire
-from ._runs import Event, Run, RunOptions, RunResult
+from ._rendered import Rendered, Wire
 from .errors import (
     ConfigError,
     CuebookError,
@@ -39,6 +38,31 @@ from .errors import (
     VisibilityExpansionRequired,
     WireError,
 )
+
+# See `errors`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._parts import Found, Piece, Reply, Segment, Span, Tokens
+    from ._runs import Event, Run, RunOptions, RunResult
+else:
+    _LATER = {
+        **dict.fromkeys(("Found", "Piece", "Reply", "Segment", "Span", "Tokens"), "_parts"),
+        **dict.fromkeys(("Event", "Run", "RunOptions", "RunResult"), "_runs"),
+    }
+
+    def __getattr__(name):
+        """Imports what most programs do not name."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "Book",

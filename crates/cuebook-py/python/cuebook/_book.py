@@ -5,39 +5,41 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Literal, Mapping, Protocol, TypeVar, Union, overload
 
 from . import _native, errors
-from ._native import RenderedTable
 from ._rendered import Rendered
-from ._runs import Run, RunResult
 from .errors import CuebookError, Diagnostic
 
+# See `errors`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+    from typing import Any, Callable, ClassVar, Literal, Mapping, Protocol, TypeVar, Union, overload
 
-# `Book.list` hides the type of that name in annotations.
-Rows = list[dict[str, Any]]
-Batch = list[Union[str, Exception]]
-
-Functions = list[tuple[str, str, Callable[..., Any]]]
-
-
-class ArrowTable(Protocol):
-    """A table of another library, such as `pyarrow.Table`, `polars.DataFrame` or `pandas.DataFrame`."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """A capsule with a stream of Arrow's C interface."""
-
-
-if TYPE_CHECKING:
     import typing_extensions
 
+    from ._native import RenderedTable
+    from ._runs import Run, RunResult
+
+    # `Book.list` hides the type of that name in annotations.
+    Rows = list[dict[str, Any]]
+    Batch = list[Union[str, Exception]]
+    Functions = list[tuple[str, str, Callable[..., Any]]]
     T = typing_extensions.TypeVar("T", default=Any)
+    F = TypeVar("F", bound=Callable[..., Any])
+
+    class ArrowTable(Protocol):
+        """A table of another library, such as `pyarrow.Table`, `polars.DataFrame` or `pandas.DataFrame`."""
+
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            """A capsule with a stream of Arrow's C interface."""
+
 else:
-    T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
+
+    def overload(function):
+        return function
+
 
 _books: weakref.WeakSet[Book]
 
@@ -235,7 +237,9 @@ class Book:
         table = native.render_table(prompt_id, rows, circumstances, allow_unknown, threads)
         if table is not None:
             return table
-        if not isinstance(rows, Iterable):
+        if TYPE_CHECKING:
+            assert isinstance(rows, Iterable)
+        if not hasattr(rows, "__iter__"):
             raise TypeError(f"rows must be a table or dicts, not {type(rows).__name__}")
         done = native.render_rows(prompt_id, [dict(row) for row in rows], circumstances, allow_unknown, threads)
         if errors == "raise":
@@ -397,6 +401,8 @@ class Book:
         The outputs that the prompt declares are an object of `output_type`, a dataclass or pydantic model; without it, a dict. `tools` maps the names of the prompt's tools to items. `limits` replaces limits, such as `{"turns": 4}`. `replay` plays recorded
         replies back instead of calling a provider, and `record` records them.
         """
+        from ._runs import Run
+
         options = _options(model, provider, limits, replay, record, store, unfenced)
         options.update(tools=dict(tools or {}), allow=[*allow])
         given, circumstances, native = _joined(variables, more), dict(context or {}), self._native
@@ -440,6 +446,8 @@ class Book:
         output_type: type[T] | None = None,
     ) -> Run[T]:
         """Takes a thread up again, from its log."""
+        from ._runs import Run
+
         options = _options(model, provider, limits, replay, record, store, unfenced)
         options.update(allow_again=allow_again, take_over=take_over)
         native = self._native

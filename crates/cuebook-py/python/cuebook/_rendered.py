@@ -2,118 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, TypeVar, cast
-
 from . import errors
 from .errors import Diagnostic
 
+# See `errors`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Mapping, TypeVar
+
     from ._native import Rendered as Native
+    from ._parts import Found, Reply, Segment, Span, Tokens
+
+    T = TypeVar("T")
 
 
-T = TypeVar("T")
-
-
-class Span(NamedTuple):
-    """A part of a text with one origin. Offsets are characters, so `text[span.start:span.end]` is its text."""
-
-    start: int
-    end: int
-    text: str
-    #: `literal`, `value`, `rich`, `hook` or `frame`.
-    kind: str
-    #: The origin in a few words: a file and line, or a variable and its layer.
-    label: str
-    #: Everything about the origin.
-    origin: dict[str, Any]
-    #: The section of a tree that it is in.
-    section: str | None = None
-
-    @property
-    def file(self) -> str | None:
-        """The author's file."""
-        return self.origin.get("file")
-
-    @property
-    def line(self) -> int | None:
-        """The line in the author's file, from 1."""
-        return self.origin.get("line")
-
-    @property
-    def variables(self) -> list[str]:
-        """The paths of the variables whose values it shows."""
-        return [variable["path"] for variable in self.origin.get("variables") or []]
-
-
-class Segment(NamedTuple):
-    """Author's text (`literal`) or a value (`interp`)."""
-
-    kind: str
-    text: str
-    source: str | None
-    strict: bool
-
-
-class Piece(NamedTuple):
-    """A part of a found text with one origin."""
-
-    start: int
-    end: int
-    text: str
-    label: str
-    origin: dict[str, Any]
-    #: The author's place: `file`, `line`, `column`, `excerpt`.
-    source: dict[str, Any] | None = None
-    section: str | None = None
-    pack_id: str | None = None
-    signature: str | None = None
-
-
-class Found(NamedTuple):
-    """A place in a text, and where its characters came from."""
-
-    start: int
-    end: int
-    line: int
-    column: int
-    text: str
-    pieces: tuple[Piece, ...]
-
-    @property
-    def label(self) -> str:
-        """The origins in a few words."""
-        return ", ".join(dict.fromkeys(piece.label for piece in self.pieces))
-
-
-class Tokens(NamedTuple):
-    """The tokens of a request."""
-
-    total: int
-    exact: bool
-    model: str | None
-    #: Why the count is an estimate, if it is one.
-    estimates: tuple[str, ...]
-    #: Every count, as `cuebook tokens --json` prints it.
-    details: dict[str, Any]
-
-    def __int__(self) -> int:
-        return self.total
-
-
-class Reply(NamedTuple):
-    """What a provider's response says."""
-
-    #: `text`, `tool_calls`, `structured`, `refusal` or `media` (pictures and embeddings).
-    kind: str
-    #: The text, the list of calls, the outputs, or the media.
-    value: Any
-    thinking: str | None = None
-    #: Why the model stopped, in the provider's words.
-    finish: str | None = None
-    model: str | None = None
-
-
-class Wire(dict[str, Any]):
+class Wire(dict["str", "Any"]):
     """The body of a request, a dict that a provider's client takes unchanged. `notes` says what the body leaves out."""
 
     notes: list[Diagnostic]
@@ -188,6 +91,8 @@ class Rendered:
 
     def segments(self) -> list[Segment]:
         """Author's text and values, in order."""
+        from ._parts import Segment
+
         return [Segment(**one) for one in self._live("segments", lambda native: native.segments())]
 
     def wire(self, api: str | None = None) -> Wire:
@@ -204,6 +109,8 @@ class Rendered:
 
     def tokens(self, model: str | None = None) -> Tokens:
         """The tokens of the request, counted for a model; by default the prompt's own."""
+        from ._parts import Tokens
+
         counted = self._live(f"tokens {model}", lambda native: native.tokens(model))
         return Tokens(counted["total"], counted["exact"], counted["model"], tuple(counted["estimates"]), counted)
 
@@ -230,6 +137,8 @@ class Rendered:
 
     def read_reply(self, response: Any, api: str | None = None) -> Reply:
         """What a provider's response says: its text, its outputs, or the tools that it calls."""
+        from ._parts import Reply
+
         return Reply(**self._alive("read_reply").read_reply("gemini" if api == _GENAI else api, _body(response)))
 
     def converse(
@@ -288,7 +197,8 @@ class Rendered:
         kept = self._frozen[name]
         if isinstance(kept, errors.CuebookError):
             raise kept
-        return cast("T", kept)
+        result: T = kept
+        return result
 
     def _freeze(self) -> dict[str, Any]:
         if self._native is None:
@@ -313,6 +223,8 @@ class Rendered:
         return kept
 
     def _from_spans(self, start: int, end: int) -> Found:
+        from ._parts import Found, Piece
+
         pieces = []
         for span in self.spans:
             if span.start < end and start < span.end:
@@ -334,11 +246,15 @@ _COLOURS = {
 
 
 def _span(text: str, one: dict[str, Any]) -> Span:
+    from ._parts import Span
+
     start, end, origin = one["start"], one["end"], one["origin"]
     return Span(start, end, text[start:end], origin["kind"], one["label"], origin, one["section"])
 
 
 def _found(one: dict[str, Any]) -> Found:
+    from ._parts import Found, Piece
+
     pieces = tuple(Piece(**piece) for piece in one.pop("pieces"))
     return Found(**one, pieces=pieces)
 

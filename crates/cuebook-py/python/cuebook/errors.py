@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+# `typing` takes most of the time that `import cuebook` may take, and only checkers need it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
 
 __all__ = [
     "ConfigError",

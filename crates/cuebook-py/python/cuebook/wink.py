@@ -21,11 +21,12 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from . import errors
 from ._native import plain, render_sections
-from ._rendered import Span, _span
+from ._parts import Span
+from ._rendered import _span
 from .errors import CuebookError, PromptOverridesError
 
 __all__ = [
@@ -179,9 +180,37 @@ class Session:
         return self._slots.setdefault(kind, _Slot())
 
 
+class _Specialized:
+    """A class that is made for a type, as in `MarkdownSection[Task]`. Its objects pickle if what they hold does."""
+
+    _base: ClassVar[type]
+    _types: ClassVar[Any]
+
+    @classmethod
+    def _of(cls, types: Any, **members: Any) -> Any:
+        more = {"_base": cls, "_types": types, "__module__": cls.__module__, **members}
+        return type(cls.__name__, (cls,), more)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self)
+        if "_types" in kind.__dict__:
+            return (_restored, (kind._base, (kind._types,), self.__dict__))
+        return (_restored, (kind, (), self.__dict__))
+
+
+def _restored(base: Any, types: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    kind = base[types[0]] if types else base
+    made = object.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
 @dataclass(frozen=True)
-class Tool:
-    """A tool that a section offers."""
+class Tool(_Specialized, Generic[ParamsT, OutputT]):
+    """A tool that a section offers. `Tool[Params, Result](...)` has its parameters from a dataclass, as `params=Params` does."""
+
+    params_type: ClassVar[type | None] = None
+    result_type: ClassVar[Any] = None
 
     name: str
     description: str = ""
@@ -189,7 +218,17 @@ class Tool:
     params: type | None = None
     accepts_overrides: bool = True
 
+    def __class_getitem__(cls, types: Any) -> Any:
+        params, result = types if isinstance(types, tuple) else (types, None)
+        if isinstance(params, TypeVar) or isinstance(result, TypeVar):
+            return super().__class_getitem__(types)  # type: ignore[misc]
+        if params is not None and not dataclasses.is_dataclass(params):
+            raise PromptValidationError("Tool ParamsT must be a dataclass type.", dataclass_type=params)
+        return cls._of(types, params_type=params, result_type=result)
+
     def __post_init__(self) -> None:
+        if self.params is None:
+            object.__setattr__(self, "params", self.params_type)
         if not re.fullmatch(r"[a-z0-9_-]{1,64}", self.name):
             raise PromptValidationError(
                 "Tool name must match the OpenAI function name constraints (pattern: ^[a-z0-9_-]{1,64}$).",
@@ -244,7 +283,7 @@ class StructuredOutputConfig(Generic[OutputT]):
 Selector = Any
 
 
-class Section(Generic[ParamsT]):
+class Section(_Specialized, Generic[ParamsT]):
     """A section: a title, a body, sections below it, and tools."""
 
     params_type: type | None = None
@@ -252,7 +291,7 @@ class Section(Generic[ParamsT]):
     def __class_getitem__(cls, params: Any) -> Any:
         if isinstance(params, TypeVar) or not isinstance(params, type):
             return super().__class_getitem__(params)  # type: ignore[misc]
-        return type(cls.__name__, (cls,), {"params_type": params, "__module__": cls.__module__, "_base": cls})
+        return cls._of(params, params_type=params)
 
     def __init__(
         self,
@@ -580,7 +619,7 @@ def _opener(name: str) -> Tool:
     return Tool(name=name, description=_OPENERS.get(name, name), accepts_overrides=False)
 
 
-class PromptTemplate(Generic[OutputT]):
+class PromptTemplate(_Specialized, Generic[OutputT]):
     """A tree of sections under a namespace and a key."""
 
     output_type: type | None = None
@@ -588,7 +627,7 @@ class PromptTemplate(Generic[OutputT]):
     def __class_getitem__(cls, output: Any) -> Any:
         if isinstance(output, TypeVar) or not isinstance(output, type):
             return super().__class_getitem__(output)  # type: ignore[misc]
-        return type(cls.__name__, (cls,), {"output_type": output, "__module__": cls.__module__})
+        return cls._of(output, output_type=output)
 
     def __init__(
         self,
@@ -598,6 +637,7 @@ class PromptTemplate(Generic[OutputT]):
         name: str | None = None,
         sections: Sequence[Section[Any]] = (),
         structured_output: StructuredOutputConfig[Any] | None = None,
+        allow_extra_keys: bool = False,
     ) -> None:
         for what, said in (("namespace", ns), ("key", key)):
             if not said.strip():
@@ -606,7 +646,7 @@ class PromptTemplate(Generic[OutputT]):
         self.sections = tuple(sections)
         self._registry = RegistrySnapshot(self.sections)
         if structured_output is None and self.output_type is not None and dataclasses.is_dataclass(self.output_type):
-            structured_output = StructuredOutputConfig(self.output_type)
+            structured_output = StructuredOutputConfig(self.output_type, allow_extra_keys=allow_extra_keys)
         self.structured_output = structured_output
 
     def bind(self, *params: Any) -> BoundPrompt:

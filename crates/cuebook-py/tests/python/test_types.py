@@ -49,3 +49,23 @@ def test_the_stub_names_what_the_native_half_has() -> None:
             assert callable(getattr(_native, one.name))
     public = {name for name in vars(_native) if not name.startswith("_")}
     assert public == {one.name for one in stub.body if isinstance(one, (ast.ClassDef, ast.FunctionDef))}
+
+
+def test_the_import_is_small() -> None:
+    """`typing` and what it imports would take more time than everything else."""
+    code = "import sys, cuebook; print([name for name in ('typing', 're', 'inspect', 'asyncio', 'json', 'threading') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {_folder()!r}; {code}"], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def _folder() -> list[str]:
+    import cuebook
+
+    return [str(Path(cuebook.__file__).parents[1])]
+
+
+def test_names_that_are_imported_later_are_there() -> None:
+    import cuebook
+
+    assert cuebook.Span.__name__ == "Span" and "RunResult" in dir(cuebook)
+    assert all(hasattr(cuebook, name) for name in cuebook.__all__) and not hasattr(cuebook, "Spam")

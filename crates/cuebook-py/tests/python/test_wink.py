@@ -181,3 +181,20 @@ def test_headings_nest_with_their_sections() -> None:
     middle = MarkdownSection(title="Middle", template="b", key="middle", children=[leaf])
     root = MarkdownSection(title="Root", template="a", key="root", children=[middle])
     assert Prompt(ns="n", key="k", sections=[root]).bind().render().text == "# Root\n\na\n\n## Middle\n\nb\n\n### Leaf\n\nc"
+
+
+def test_tools_have_their_parameters_from_their_type() -> None:
+    tool = Tool[Query, Output](name="search", description="Search.")
+    assert tool.params is Query and tool.schema()["required"] == ["query"] and isinstance(tool, Tool)
+    with pytest.raises(PromptValidationError, match="must be a dataclass"):
+        Tool[str, Output](name="search")  # Not a dataclass.
+
+
+def test_trees_survive_pickle() -> None:
+    section = MarkdownSection[Params](title="T", template="$value", key="t", tools=[Tool[Query, Output](name="search")])
+    bound = Prompt[Output](ns="n", key="k", sections=[section]).bind(Params(value="x"))
+    for copy in (bound, pickle.loads(pickle.dumps(bound))):
+        rendered = copy.render()
+        assert (rendered.text, rendered.output_type, rendered.tools[0].params) == ("# T\n\nx", Output, Query)
+    again = pickle.loads(pickle.dumps(bound.render()))
+    assert again.text == "# T\n\nx" and again.spans == bound.render().spans
