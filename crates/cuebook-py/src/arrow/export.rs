@@ -62,13 +62,12 @@ unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
 /// What a schema's pointers point to.
 struct SchemaParts {
     /// Their pointers are in `pointers`.
-    _children: Vec<Box<ArrowSchema>>,
+    _children: Vec<ArrowSchema>,
     pointers: Vec<*mut ArrowSchema>,
 }
 
-fn schema(format: &'static CStr, name: &'static CStr, children: Vec<ArrowSchema>) -> ArrowSchema {
-    let mut children: Vec<Box<ArrowSchema>> = children.into_iter().map(Box::new).collect();
-    let pointers = children.iter_mut().map(|child| &raw mut **child).collect();
+fn schema(format: &'static CStr, name: &'static CStr, mut children: Vec<ArrowSchema>) -> ArrowSchema {
+    let pointers = children.iter_mut().map(|child| &raw mut *child).collect();
     let mut parts = Box::new(SchemaParts { _children: children, pointers });
     ArrowSchema {
         format: format.as_ptr(),
@@ -100,7 +99,7 @@ unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
 
 /// What an array's pointers point to.
 struct ArrayParts {
-    _children: Vec<Box<ArrowArray>>,
+    _children: Vec<ArrowArray>,
     pointers: Vec<*mut ArrowArray>,
     buffers: Vec<*const c_void>,
     /// The memory that the buffers point to.
@@ -111,10 +110,9 @@ fn array(
     chunk: &Arc<Chunk>,
     missing: usize,
     buffers: Vec<*const c_void>,
-    children: Vec<ArrowArray>,
+    mut children: Vec<ArrowArray>,
 ) -> ArrowArray {
-    let mut children: Vec<Box<ArrowArray>> = children.into_iter().map(Box::new).collect();
-    let pointers = children.iter_mut().map(|child| &raw mut **child).collect();
+    let pointers = children.iter_mut().map(|child| &raw mut *child).collect();
     let mut parts = Box::new(ArrayParts { _children: children, pointers, buffers, _chunk: chunk.clone() });
     ArrowArray {
         length: chunk.len() as i64,

@@ -9,6 +9,8 @@ use super::export;
 
 /// The number of a row that failed, its code and its message.
 type Failed = (usize, String, String);
+/// What a pickled copy is made from.
+type Parts<'py> = (Bound<'py, PyList>, Vec<Failed>);
 
 /// Texts one after another, some of which may be missing.
 #[derive(Default)]
@@ -133,10 +135,7 @@ impl RenderedTable {
         format!("<RenderedTable: {} rows, {failed} failed>", self.__len__())
     }
 
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyList>, Vec<Failed>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts<'py>)> {
         let restore = py.import("cuebook._native")?.getattr("restore_table")?;
         Ok((restore, (self.texts(py)?, self.errors())))
     }
