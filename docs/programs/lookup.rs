@@ -1,17 +1,17 @@
 use std::path::Path;
 
 use cuebook::items::Spaces;
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest};
 
-fn main() -> std::io::Result<()> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let desk = Path::new("../desk").canonicalize()?;
     let engine = Engine::new(Spaces::of_project(&desk));
     for number in [8, 11] {
-        let request = Request::new("tool", "desk/order").parameter("number", number);
-        let answer = engine.execute(&request, &Ignore);
-        println!("{}", answer["data"]);
+        let order = engine.execute(&ExecuteRequest::tool("desk/order").parameter("number", number))?;
+        println!("{}", order.into_data());
     }
-    let answer = engine.execute(&Request::new("tool", "desk/oder"), &Ignore);
-    println!("{}: {}", answer["status"], answer["error"]);
+    let error = engine.execute(&ExecuteRequest::tool("desk/oder")).unwrap_err();
+    println!("{}: {}", error.code(), error.diagnostic().message);
+    println!("{}", error.diagnostic().advice().unwrap_or_default());
     Ok(())
 }

@@ -133,9 +133,23 @@ fn hooks() -> cuebook::Result<()> {
     Ok(())
 }
 
-fn main() -> cuebook::Result<()> {
+fn compared() -> Result<(), Box<dyn std::error::Error>> {
+    let mut env = minijinja::Environment::new();
+    env.add_template("greeting", "You are talking to {{ user_name }}.")?;
+    let text = env.get_template("greeting")?.render(minijinja::context! { user_name => "Ada" })?;
+    println!("{text}");
+
+    let book = cuebook::Book::open("my-prompts");
+    let text = book.prompt("greeting").var("user_name", "Ada").render()?.into_text();
+    println!("{text}");
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    compared()?;
     render()?;
     wait(speak())?;
     engine()?;
-    hooks()
+    hooks()?;
+    Ok(())
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -80,8 +80,8 @@ fn arguments(project: &Path) -> Json {
 pub fn row() -> Result<Row, Box<dyn Error>> {
     let place = Place::new()?;
     let engine = Engine::new(place.spaces.clone());
-    let directive = Request::new("directive", "bench/greet").parameter("who", "Ann");
-    let answer = engine.execute(&directive, &Ignore);
+    let directive = ExecuteRequest::directive("bench/greet").parameter("who", "Ann");
+    let answer = engine.answer(&directive, &Ignore).json;
     let peer = Peer::new();
     let theirs = peer.as_ref().map_err(|why| why.clone()).and_then(|peer| -> Result<Turns<'_>, String> {
         let (mut script, theirs) = peer.script(DIRECTIVE, &arguments(peer.project()))?;
@@ -89,7 +89,7 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
         Ok(Box::new(move || script.time("execute")))
     });
     let what = "a signed directive is found, verified and filled in one process, warm";
-    let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
+    let race = Race::new("execute", what, Ok(turns(|| engine.answer(&directive, &Ignore).json)))
         .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
         .peer(
             table::Peer::new(RYE, rye::VERSION).note(
@@ -106,11 +106,11 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let place = Place::new()?;
     let spaces = &place.spaces;
     let engine = Engine::new(spaces.clone());
-    let expect = |request: &Request| {
-        let answer = engine.execute(request, &Ignore);
+    let expect = |request: &ExecuteRequest| {
+        let answer = engine.answer(request, &Ignore).json;
         if answer["status"] == "success" { Ok(()) } else { Err(answer.to_string()) }
     };
-    let tool = Request::new("tool", "bench/nothing");
+    let tool = ExecuteRequest::tool("bench/nothing");
     // The first call writes the lockfile.
     expect(&tool)?;
     let bare = || {
@@ -118,14 +118,14 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         piped.spawn().and_then(std::process::Child::wait_with_output)
     };
-    let pair = compare(bare, || engine.execute(&tool, &Ignore));
+    let pair = compare(bare, || engine.answer(&tool, &Ignore).json);
     line("a tool that does nothing, against fork and exec", pair.peer, pair.ours);
     println!("  {:52} {:8.1} µs more (target: at most 1000)", "", (pair.ours - pair.peer) / 1e3);
-    let directive = Request::new("directive", "bench/greet").parameter("who", "Ann");
+    let directive = ExecuteRequest::directive("bench/greet").parameter("who", "Ann");
     expect(&directive)?;
-    let warm = compare(place.by_hand(), || engine.execute(&directive, &Ignore));
+    let warm = compare(place.by_hand(), || engine.answer(&directive, &Ignore).json);
     line("a directive, warm, against one signature and reading", warm.peer, warm.ours);
-    let cold = compare(place.by_hand(), || Engine::new(spaces.clone()).execute(&directive, &Ignore));
+    let cold = compare(place.by_hand(), || Engine::new(spaces.clone()).answer(&directive, &Ignore).json);
     line("the same, cold (target: at most 3 times)", cold.peer, cold.ours);
     println!(
         "\nexecute: a signed directive, warm, against {} in Python (targets: 20 and 10 times as fast)",
@@ -148,18 +148,18 @@ fn against(
     project: &Path,
     user: &Path,
     engine: &Engine,
-    directive: &Request,
+    directive: &ExecuteRequest,
 ) -> Result<(), Box<dyn Error>> {
     let (mut script, theirs) = peer.script(DIRECTIVE, &arguments(peer.project()))?;
-    same(&engine.execute(directive, &Ignore), &theirs)?;
-    let pair = compare_with(|| script.time("execute"), || engine.execute(directive, &Ignore))?;
+    same(&engine.answer(directive, &Ignore).json, &theirs)?;
+    let pair = compare_with(|| script.time("execute"), || engine.answer(directive, &Ignore).json)?;
     let faster = |name: &str, pair: &crate::measure::Pair| {
         let (peer, ours) = (pair.peer / 1e3, pair.ours / 1e3);
         println!("{name:40} {peer:>9.1} µs {ours:>9.1} µs {:>7.1}", 1.0 / pair.ratio());
     };
     faster("in one process", &pair);
     let spaces = Spaces::new(project, Some(user));
-    let forgetful = || Engine::new(spaces.clone()).execute(directive, &Ignore);
+    let forgetful = || Engine::new(spaces.clone()).answer(directive, &Ignore).json;
     faster("the same, ours cold on every call", &compare_with(|| script.time("execute"), forgetful)?);
     drop(script);
 

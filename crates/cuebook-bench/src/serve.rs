@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use cuebook::Book;
 use cuebook::actions::sign::{SignRequest, sign};
-use cuebook::items::{SpaceKind, Spaces};
+use cuebook::items::{ItemType, SpaceKind, Spaces};
 use cuebook::trust::{SigningKey, Trust};
 use cuebook_serve::{LocalItems, Server, serve_stdio};
 use serde_json::{Value as Json, json};
@@ -132,14 +132,11 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let spaces = Spaces::new(project.path(), Some(user.path()));
     let key = SigningKey::generate()?;
     key.save(&spaces, false)?;
-    let request = SignRequest { item_type: "directive".into(), item_id: "demo/greet".into(), source: None };
+    let request = SignRequest::new(ItemType::Directive, "demo/greet");
     let now = "2026-01-01T00:00:00Z".parse()?;
     let trust = Trust::new(&spaces);
     trust.add(SpaceKind::User, key.public(), "me", Some(&key), now)?;
-    let signed = sign(&spaces, &trust, &request, now, &mut |_, _| {});
-    if signed["status"] != "signed" {
-        return Err(signed.to_string().into());
-    }
+    sign(&spaces, &trust, &request, now, &mut |_, _| {})?;
     // Files that have just been written are looked at more closely than others.
     std::thread::sleep(Duration::from_millis(50));
 

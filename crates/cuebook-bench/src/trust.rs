@@ -107,11 +107,11 @@ fn search(items: usize) -> Result<Searched, Box<dyn Error>> {
     let before = resident();
     let searcher = Searcher::new(spaces);
     let started = Instant::now();
-    let found = searcher.search(&SearchRequest::new("knowledge", "fox"), &trust);
+    let found = searcher.search(&SearchRequest::new("knowledge", "fox"), &trust)?;
     println!(
         "  the first search reads everything: {:.2} s, {} found",
         started.elapsed().as_secs_f64(),
-        found["total"]
+        found.total
     );
     let kept = resident().saturating_sub(before);
     for query in [
@@ -128,7 +128,7 @@ fn search(items: usize) -> Result<Searched, Box<dyn Error>> {
         let best = (0..RUNS).map(|_| {
             let started = Instant::now();
             let answer = searcher.search(&request, &trust);
-            (started.elapsed(), answer["total"].as_u64().unwrap_or_default())
+            (started.elapsed(), answer.map_or(0, |found| found.total))
         });
         let (best, total) = best.min().unwrap_or_default();
         println!("  {query:28} {:8.2} ms  {total:7} found", best.as_secs_f64() * 1e3);

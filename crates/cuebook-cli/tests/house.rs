@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
 
+mod public_api;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -2,22 +2,18 @@
 
 use std::sync::Mutex;
 
-use cuebook::items::{ItemId, ItemType, SpaceKind};
+use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::{SigningKey, Trust};
 use cuebook_run::provider::Stop;
 use cuebook_run::{Action, Engine, Fence, Settings, Watch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::json;
 
 use crate::book::Book;
 use crate::context::unknown;
 use crate::errors::Raise;
 use crate::json::to_python;
 use crate::values::members;
-
-/// Bytes that an item may have.
-const MOST: u64 = 4 << 20;
 
 /// Stops a call when Python has a signal for this thread, such as Ctrl-C.
 #[derive(Default)]
@@ -88,21 +84,7 @@ impl Book {
         let kind = ItemType::named(item_type)
             .ok_or_else(|| unknown("the list of item types", item_type, &known))
             .or_raise(py)?;
-        let verified = py.detach(|| {
-            let (spaces, id) = (self.spaces(), ItemId::new(item_id)?);
-            let located = spaces.find(kind, &id)?.ok_or_else(|| spaces.not_found(kind, &id))?;
-            let file = located.name.clone();
-            Ok((file, Trust::new(&spaces).verify(&located.read(MOST)?)?))
-        });
-        let (file, verified) = verified.or_raise(py)?;
-        let answer = json!({
-            "status": "verified",
-            "file": file,
-            "hash": verified.hash,
-            "fingerprint": verified.fingerprint,
-            "owner": verified.owner,
-            "signed_at": verified.signed_at,
-        });
-        to_python(py, &answer)
+        let verified = py.detach(|| self.engine(Settings::default()).verify(kind, item_id));
+        to_python(py, &verified.or_raise(py)?.to_json())
     }
 }

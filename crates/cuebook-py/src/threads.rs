@@ -190,7 +190,7 @@ impl Book {
             };
             let events = Events { sink: &sink, cancel };
             let id = ThreadId::known(thread);
-            self.engine(options.settings()).resume(None, Some(self.prompts()), &id, &how, &events)
+            self.engine(options.settings()).resume_with(None, Some(self.prompts()), &id, &how, &events)
         });
         ended(py, began.or_raise(py)?)
     }

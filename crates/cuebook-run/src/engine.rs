@@ -17,7 +17,7 @@ use crate::chain::Memo;
 use crate::policy::directive_tools::DirectiveTools;
 use crate::provider::{Client, Recorder, Recording};
 use crate::record::ThreadId;
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::settings::Settings;
 use crate::store::{CancelWatch, Heart, Holding, Store, Watched};
 use crate::verify::Verify;
@@ -35,6 +35,12 @@ pub struct Engine {
     recorders: Mutex<HashMap<PathBuf, Arc<Recorder>>>,
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("project", &self.spaces.project()).finish_non_exhaustive()
+    }
+}
+
 /// A store that was opened, what gives it signs of life, and what looks out for threads that are to stop.
 struct Opened {
     store: Arc<dyn Store>,
@@ -50,7 +56,7 @@ pub(crate) struct Project {
     pub(crate) verify: Box<dyn Verify>,
     pub(crate) memo: Memo,
     launcher: Launcher,
-    book: OnceLock<Book>,
+    book: OnceLock<Arc<Book>>,
     trust: OnceLock<Trust>,
     searcher: OnceLock<Searcher>,
 }
@@ -63,10 +69,19 @@ impl Project {
 
     /// Its prompts, with the hooks that belong to them and the tools of directives.
     pub(crate) fn book(&self) -> &Book {
+        self.kept_book()
+    }
+
+    /// The same, for a thread that outlives the call.
+    pub(crate) fn shared_book(&self) -> Arc<Book> {
+        self.kept_book().clone()
+    }
+
+    fn kept_book(&self) -> &Arc<Book> {
         self.book.get_or_init(|| {
             let book = Book::open(self.spaces.project()).with_spaces(self.spaces.clone());
             let hooks = cuebook_hooks::hooks(book.library().clone(), self.launcher.clone());
-            book.with_hooks(hooks).with_directive_tools(DirectiveTools)
+            Arc::new(book.with_hooks(hooks).with_directive_tools(DirectiveTools))
         })
     }
 
@@ -77,14 +92,15 @@ impl Project {
 }
 
 /// The largest file that a directive or a piece of knowledge may be.
-const LARGEST_ITEM: u64 = 4 << 20;
+pub(crate) const LARGEST_ITEM: u64 = 4 << 20;
 
 /// How many projects are kept.
 const MOST_PROJECTS: usize = 64;
 
 /// Executes an item for a thread. Threads call items through this trait, because items in turn start threads.
 pub(crate) trait Execute {
-    fn execute_for(&self, request: &Request, watch: &dyn Watch, caller: Option<&Caller<'_>>) -> Answer;
+    fn execute_for(&self, request: &ExecuteRequest, watch: &dyn Watch, caller: Option<&Caller<'_>>)
+    -> Answer;
 }
 
 /// What a call answers.
@@ -323,6 +339,14 @@ impl Failure {
 
     pub(crate) fn into_error(self) -> Error {
         self.0.error
+    }
+
+    /// The error, with what else the response would say as its fields.
+    pub(crate) fn into_detailed_error(self) -> Error {
+        let Failed { error, more, .. } = *self.0;
+        let missing: Vec<(String, Json)> =
+            more.into_iter().filter(|(name, _)| error.field(name).is_none()).collect();
+        missing.into_iter().fold(error, |error, (name, value)| error.with(&name, value))
     }
 
     pub(crate) fn into_answer(self, started: Option<Instant>) -> Answer {

@@ -55,11 +55,6 @@ impl Interpreter {
         Some(crate::record::hex(&hasher.finalize()))
     }
 
-    /// What a dry run says of it.
-    pub(crate) fn to_json(&self) -> Json {
-        json!({"path": self.path, "target": self.target, "in_project": self.in_project, "sha256": self.digest()})
-    }
-
     /// What a lockfile says of it: the file, and its content if the project holds it. The host is part of it, because
     /// another machine has its interpreters elsewhere.
     pub(crate) fn locked(&self) -> Json {

@@ -17,6 +17,7 @@ mod config;
 mod engine;
 mod environment;
 mod execute;
+mod executed;
 mod fence;
 mod granted;
 mod helpers;
@@ -47,16 +48,18 @@ pub use chain::{MOST_LINKS, Report, validate};
 pub use config::template;
 pub use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
 pub use engine::{Answer, Engine};
+pub use execute::VerifiedItem;
+pub use executed::{ChainLink, Checked, Executed, Instructions, Program, ToolResult};
 pub use money::Money;
 pub use policy::directive_tools::DirectiveTools;
 pub use record::{Entry, Event, Kind, OpenHook, Status, ThreadId, first_hash, verify};
-pub use request::Request;
+pub use request::ExecuteRequest;
 pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
     ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, ExplainedMessage, ExplainedPiece, Finished,
-    Launch, MessageSource, Rebuilt, Resume, RunRequest, ThreadKind, explain, has_origins, label, rebuild,
-    spent_below, sweep, unpriced, whole_log,
+    Launch, MessageSource, Rebuilt, Resume, ResumeBuilder, RunRequest, Thread, ThreadKind, ThreadUpdate,
+    Update, Updates, explain, has_origins, label, rebuild, spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

@@ -2,15 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use cuebook::actions::load::item_type;
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::ItemType;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
 /// What is to be executed, and how.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Request {
-    /// `directive`, `tool` or `knowledge`.
-    pub item_type: String,
+///
+/// ```
+/// use cuebook_run::ExecuteRequest;
+///
+/// let order = ExecuteRequest::tool("desk/order").parameter("number", 8);
+/// let check = ExecuteRequest::directive("desk/reply").dry_run();
+/// assert!(check.dry_run && order.parameters["number"] == 8);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecuteRequest {
+    /// What the item is.
+    pub item_type: ItemType,
     /// The item's id.
     pub item_id: String,
     /// The project; that of the engine if there is none.
@@ -45,20 +55,57 @@ const NAMES: [&str; 9] = [
 /// The four that may also stand among the parameters of a directive.
 const FLAGS: [&str; 4] = ["thread", "async", "model", "limit_overrides"];
 
-impl Request {
+impl ExecuteRequest {
     /// A request for an item, with nothing else.
-    pub fn new(item_type: &str, item_id: &str) -> Request {
-        Request { item_type: item_type.to_owned(), item_id: item_id.to_owned(), ..Request::default() }
+    pub fn new(item_type: ItemType, item_id: impl Into<String>) -> ExecuteRequest {
+        ExecuteRequest {
+            item_type,
+            item_id: item_id.into(),
+            project_path: None,
+            parameters: Map::new(),
+            dry_run: false,
+            thread: false,
+            is_async: false,
+            model: None,
+            limit_overrides: Map::new(),
+        }
+    }
+
+    /// Runs a tool.
+    pub fn tool(item_id: impl Into<String>) -> ExecuteRequest {
+        ExecuteRequest::new(ItemType::Tool, item_id)
+    }
+
+    /// Fills a directive, or runs it with [`in_thread`](ExecuteRequest::in_thread).
+    pub fn directive(item_id: impl Into<String>) -> ExecuteRequest {
+        ExecuteRequest::new(ItemType::Directive, item_id)
+    }
+
+    /// Reads a piece of knowledge.
+    pub fn knowledge(item_id: impl Into<String>) -> ExecuteRequest {
+        ExecuteRequest::new(ItemType::Knowledge, item_id)
+    }
+
+    /// The same request, which checks everything and runs nothing.
+    pub fn dry_run(mut self) -> ExecuteRequest {
+        self.dry_run = true;
+        self
+    }
+
+    /// The same request, which runs the directive in a thread.
+    pub fn in_thread(mut self) -> ExecuteRequest {
+        self.thread = true;
+        self
     }
 
     /// The same request for a project.
-    pub fn project(mut self, path: &Path) -> Request {
+    pub fn project(mut self, path: &Path) -> ExecuteRequest {
         self.project_path = Some(path.to_owned());
         self
     }
 
     /// The same request with a parameter.
-    pub fn parameter(mut self, name: &str, value: impl Into<Json>) -> Request {
+    pub fn parameter(mut self, name: &str, value: impl Into<Json>) -> ExecuteRequest {
         self.parameters.insert(name.to_owned(), value.into());
         self
     }
@@ -69,7 +116,7 @@ impl Request {
     /// # Errors
     ///
     /// [`Code::BadParameters`] if an argument is missing, unknown or of the wrong type.
-    pub fn from_json(arguments: &Json) -> Result<Request> {
+    pub fn from_json(arguments: &Json) -> Result<ExecuteRequest> {
         let Json::Object(arguments) = arguments else {
             return Err(refuse(format!("the arguments must be an object, not {}", kind_of(arguments))));
         };
@@ -83,25 +130,23 @@ impl Request {
             Some(Json::Object(parameters)) => parameters.clone(),
             Some(other) => return Err(wrong("parameters", "an object", other)),
         };
-        let item_type = required(arguments, "item_type")?;
-        let mut flags = flags_among(&item_type, &mut parameters);
+        let item_type = item_type(&required(arguments, "item_type")?)?;
+        let mut flags = flags_among(item_type, &mut parameters);
         for flag in FLAGS {
             if let Some(value) = arguments.get(flag).filter(|value| !value.is_null()) {
                 flags.insert(flag.to_owned(), value.clone());
             }
         }
         // Among parameters they are a habit of older callers; whoever writes them here waits for what would not come.
-        if boolean(arguments, "thread")? && item_type != "directive" {
+        if boolean(arguments, "thread")? && item_type != ItemType::Directive {
             let message = format!("`thread` works on directives, but this is a {item_type}");
             return Err(refuse_with(message, "leave `thread` out".into()));
         }
-        let mut request = Request {
-            item_type,
-            item_id: required(arguments, "item_id")?,
+        let mut request = ExecuteRequest {
             project_path: text(arguments, "project_path")?.map(PathBuf::from),
             parameters,
             dry_run: boolean(arguments, "dry_run")?,
-            ..Request::default()
+            ..ExecuteRequest::new(item_type, required(arguments, "item_id")?)
         };
         request.set_flags(&flags)?;
         // Who turns a thread off does so on purpose, and what else is meant for it stays unused.
@@ -118,7 +163,7 @@ impl Request {
     /// [`Code::BadParameters`] if one is of the wrong type, or is for a thread and there is none.
     pub fn take_flags(&mut self) -> Result<()> {
         let own = self.clone();
-        let flags = flags_among(&own.item_type, &mut self.parameters);
+        let flags = flags_among(own.item_type, &mut self.parameters);
         if flags.is_empty() {
             return Ok(());
         }
@@ -162,8 +207,8 @@ impl Request {
 }
 
 /// The flags among the parameters of a directive, which it never gets itself.
-fn flags_among(item_type: &str, parameters: &mut Map<String, Json>) -> Map<String, Json> {
-    let names = FLAGS.into_iter().filter(|_| item_type == "directive");
+fn flags_among(item_type: ItemType, parameters: &mut Map<String, Json>) -> Map<String, Json> {
+    let names = FLAGS.into_iter().filter(|_| item_type == ItemType::Directive);
     names.filter_map(|name| Some((name.to_owned(), parameters.shift_remove(name)?))).collect()
 }
 
@@ -222,7 +267,7 @@ mod tests {
 
     #[test]
     fn flags_at_the_top_beat_flags_in_parameters() {
-        let request = Request::from_json(&json!({
+        let request = ExecuteRequest::from_json(&json!({
             "item_type": "directive", "item_id": "a/b", "project_path": "/p", "thread": false, "model": "top",
             "parameters": {"thread": true, "async": true, "model": "m", "limit_overrides": {"turns": 1}, "x": 1},
         }))
@@ -235,7 +280,7 @@ mod tests {
 
     #[test]
     fn flags_among_parameters_count_in_every_request() {
-        let request = Request::new("directive", "a").parameter("thread", true).parameter("x", 1);
+        let request = ExecuteRequest::directive("a").parameter("thread", true).parameter("x", 1);
         let mut request = request.parameter("model", "m").parameter("limit_overrides", json!({"turns": 1}));
         request.model = Some("own".into());
         request.take_flags().unwrap();
@@ -248,7 +293,7 @@ mod tests {
     #[test]
     fn a_tool_keeps_parameters_that_are_named_like_flags() {
         let arguments = json!({"item_type": "tool", "item_id": "a", "parameters": {"model": "m"}});
-        let request = Request::from_json(&arguments).unwrap();
+        let request = ExecuteRequest::from_json(&arguments).unwrap();
         assert_eq!(Json::Object(request.parameters), json!({"model": "m"}));
         assert_eq!(request.model, None);
     }
@@ -279,7 +324,7 @@ mod tests {
                 "`limit_overrides` needs `thread`",
             ),
         ] {
-            let error = Request::from_json(&arguments).unwrap_err();
+            let error = ExecuteRequest::from_json(&arguments).unwrap_err();
             assert_eq!(error.diagnostic().message, wanted);
             assert_eq!(error.code(), Code::BadParameters);
         }

@@ -169,7 +169,7 @@ fn whoever_waits_can_stop_a_tool_and_hears_that_it_runs() {
     let world = World::with(quick());
     shell(&world, "long", 30.0, "echo $$ > pid; sleep 30");
     let watch = Impatient { stop: AtomicBool::new(false) };
-    let answer = world.engine.execute(&request("tool", "demo/long", json!({})), &watch);
+    let answer = world.engine.answer(&request("tool", "demo/long", json!({})), &watch).json;
     assert_eq!(answer["error"], "Command was cancelled");
     let pid = std::fs::read_to_string(world.project().join("pid")).unwrap();
     assert!(gone(&pid));

@@ -6,7 +6,7 @@ mod support;
 
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::store::Filter;
-use cuebook_run::{Ignore, Kind, Request, Resume, Status, ThreadId, whole_log};
+use cuebook_run::{ExecuteRequest, Ignore, Kind, Resume, Status, ThreadId, whole_log};
 use serde_json::{Value as Json, json};
 use support::World;
 
@@ -63,8 +63,8 @@ fn stage(api: Api, script: Script) -> Stage {
 }
 
 impl Stage {
-    fn request(&self, id: &str, parameters: Json) -> Request {
-        Request {
+    fn request(&self, id: &str, parameters: Json) -> ExecuteRequest {
+        ExecuteRequest {
             thread: true,
             model: Some("mock-model".into()),
             ..support::request("directive", id, parameters)
@@ -72,7 +72,7 @@ impl Stage {
     }
 
     fn greet(&self) -> Json {
-        self.world.engine.execute(&self.request("demo/greet", json!({"user": "Ann"})), &Ignore)
+        self.world.engine.answer(&self.request("demo/greet", json!({"user": "Ann"})), &Ignore).json
     }
 
     fn kinds(&self, id: &str) -> Vec<Kind> {
@@ -220,7 +220,7 @@ fn every_limit_stops_the_thread_says_so_and_lets_it_go_on() {
     ] {
         let mut request = stage.request("demo/greet", json!({"user": "Ann"}));
         request.limit_overrides = limits.as_object().unwrap().clone();
-        let answer = stage.world.engine.execute(&request, &Ignore);
+        let answer = stage.world.engine.answer(&request, &Ignore).json;
         assert_eq!(answer["metadata"]["error"]["code"], "CB716", "{answer:#}");
         assert_eq!(answer["metadata"]["error"]["limit_code"], code, "{answer:#}");
         assert_eq!(answer["thread_status"], "suspended");
@@ -234,7 +234,7 @@ fn every_limit_stops_the_thread_says_so_and_lets_it_go_on() {
     let how =
         Resume { limit_overrides: json!({"turns": 9}).as_object().unwrap().clone(), ..Resume::default() };
     let cuebook_run::Began::Finished(finished) =
-        stage.world.engine.resume(None, None, by_turns, &how, &Ignore).unwrap()
+        stage.world.engine.resume_with(None, None, by_turns, &how, &Ignore).unwrap()
     else {
         panic!("it runs elsewhere")
     };
@@ -252,7 +252,7 @@ fn a_child_is_capped_by_its_parent_and_its_spend_is_its_parents() {
             .reply(returned("c1", json!({"greeting": "Hi Kid"})))
             .reply(Reply::text("Done.").usage(200, 5)),
     );
-    let answer = stage.world.engine.execute(&stage.request("demo/parent", json!({})), &Ignore);
+    let answer = stage.world.engine.answer(&stage.request("demo/parent", json!({})), &Ignore).json;
     assert_eq!(answer["result"], "Done.", "{answer:#}");
     let store = stage.world.engine.threads(None).unwrap();
     let id = ThreadId::known(answer["thread_id"].as_str().unwrap());

@@ -3,7 +3,7 @@
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_mock::{Api, Mock, Reply, Script};
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::json;
 
 use super::shape::{Project, Shape, words};
@@ -57,8 +57,8 @@ fn run(project: &Project, threads: usize, turns: usize) -> Result<String, String
     let engine = Engine::new(spaces);
     let mut last = String::new();
     for number in 0..threads {
-        let request = Request::new("directive", "bench/greet").parameter("who", format!("Ann {number}"));
-        let answer = engine.execute(&Request { thread: true, ..request }, &Ignore);
+        let request = ExecuteRequest::directive("bench/greet").parameter("who", format!("Ann {number}"));
+        let answer = engine.answer(&ExecuteRequest { thread: true, ..request }, &Ignore).json;
         match answer["thread_id"].as_str() {
             Some(id) => last = id.to_owned(),
             None => return Err(answer.to_string()),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cuebook_mock::{Mock, Reply, Script};
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::json;
 
 use super::peer::{self, Peer};
@@ -39,11 +39,13 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         line(peer::NAME, times, None);
     }
     let engine = Engine::new(place.spaces());
-    let greet =
-        || Request { thread: true, ..Request::new("directive", "bench/greet").parameter("who", "Ann") };
+    let greet = || ExecuteRequest {
+        thread: true,
+        ..ExecuteRequest::directive("bench/greet").parameter("who", "Ann")
+    };
     let one = |engine: &Engine| -> Result<Duration, Box<dyn Error>> {
         let began = Instant::now();
-        let answer = engine.execute(&greet(), &Ignore);
+        let answer = engine.answer(&greet(), &Ignore).json;
         let took = began.elapsed();
         if answer["outputs"]["greeting"] != "Hello" {
             return Err(answer.to_string().into());

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cuebook::items::Spaces;
 use cuebook_mock::{Mock, Reply, Script};
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest, Ignore};
 
 use super::Place;
 
@@ -33,8 +33,8 @@ pub fn be_a_crowd() -> bool {
         for number in 0..count.parse().unwrap_or(0) {
             let engine = &engine;
             let wait = move || {
-                let request = Request::new("directive", "bench/greet").parameter("who", format!("{number}"));
-                drop(engine.execute(&Request { thread: true, ..request }, &Ignore));
+                let request = ExecuteRequest::directive("bench/greet").parameter("who", format!("{number}"));
+                drop(engine.answer(&ExecuteRequest { thread: true, ..request }, &Ignore).json);
             };
             if std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, wait).is_err() {
                 eprintln!("no more threads than {number} can be started");

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuebook_mock::{Mock, Reply, Request as Asked, Script};
-use cuebook_run::{Engine, Ignore, Request};
+use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::{Value as Json, json};
 
 use super::{Place, micros, percentile};
@@ -35,14 +35,14 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let denied = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "true"}});
     let nothing = json!({"item_type": "directive", "item_id": "bench/greet", "parameters": {"who": "Bob"}});
     row("a call that is denied: one durable write", denied.clone(), 1, None)?;
-    let call = Request::new("directive", "bench/greet").parameter("who", "Bob");
+    let call = ExecuteRequest::directive("bench/greet").parameter("who", "Bob");
     row("a call that fills a directive: two durable writes", nothing, 1, Some(call))?;
     row("a call that is denied, eight threads at once", denied, 8, None)?;
     Ok(())
 }
 
 /// `alone` is what the call does, to be measured without a thread: it is the tool's part of a turn.
-fn row(name: &str, call: Json, at_once: usize, alone: Option<Request>) -> Result<(), Box<dyn Error>> {
+fn row(name: &str, call: Json, at_once: usize, alone: Option<ExecuteRequest>) -> Result<(), Box<dyn Error>> {
     let watch = Arc::new(Mutex::new(Watch::default()));
     let for_script = watch.clone();
     let script = Script::answer(move |asked| reply(asked, &call, &for_script)).forget_requests();
@@ -52,8 +52,8 @@ fn row(name: &str, call: Json, at_once: usize, alone: Option<Request>) -> Result
     let thread = |number: usize| {
         let who = format!("Ann {number}");
         let request =
-            Request { thread: true, ..Request::new("directive", "bench/greet").parameter("who", who) };
-        let answer = engine.execute(&request, &Ignore);
+            ExecuteRequest { thread: true, ..ExecuteRequest::directive("bench/greet").parameter("who", who) };
+        let answer = engine.answer(&request, &Ignore).json;
         if answer["outputs"]["greeting"] == "Hello" { Ok(()) } else { Err(answer.to_string()) }
     };
     // The first one opens the store.
@@ -74,7 +74,7 @@ fn row(name: &str, call: Json, at_once: usize, alone: Option<Request>) -> Result
             synced.push(disk.sync()?);
             if let Some(request) = &alone {
                 let began = Instant::now();
-                drop(engine.execute(request, &Ignore));
+                drop(engine.answer(request, &Ignore).json);
                 called.push(began.elapsed());
             }
         }

@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use cuebook::actions::load::item_type;
 use cuebook::error::{printable, printable_lines, report};
 use cuebook::items::{ItemType, Spaces};
 use cuebook::library::Library;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_run::{Answer, Engine, Fence, Request};
+use cuebook_run::{Answer, Engine, ExecuteRequest, Fence};
 use serde_json::{Map, Value as Json};
 
 use crate::args::{ExecuteArgs, Options};
@@ -19,7 +20,7 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     let project = args.threads.project(options)?;
     let spaces = Spaces::of_project(&project);
     let request = request(args, &spaces)?;
-    if ItemType::named(&args.kind) == Some(ItemType::Tool) {
+    if request.item_type == ItemType::Tool {
         crate::grants::review_tools(&Library::open(&project), options)?;
     }
     let mut settings = args.threads.settings();
@@ -64,7 +65,7 @@ fn streamed(answer: Answer) -> Json {
     json
 }
 
-fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
+fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<ExecuteRequest> {
     let mut parameters = Map::new();
     if let Some(path) = &args.params_file {
         parameters = inputs::read_object(path)?;
@@ -73,15 +74,13 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         let (name, value) = inputs::parse_option("--param", argument)?;
         parameters.insert(name, value);
     }
-    // A type that there is not is told by whoever knows them.
-    if args.thread && ItemType::named(&args.kind).is_some_and(|kind| kind != ItemType::Directive) {
+    let item_type = item_type(&args.kind)?;
+    if args.thread && item_type != ItemType::Directive {
         let message = format!("a thread runs a directive, but {} `{}` is not one", args.kind, args.id);
         let hint = "leave out --thread";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
-    let mut request = Request {
-        item_type: args.kind.clone(),
-        item_id: args.id.clone(),
+    let mut request = ExecuteRequest {
         project_path: Some(
             std::path::absolute(spaces.project()).unwrap_or_else(|_| spaces.project().to_owned()),
         ),
@@ -91,6 +90,7 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         is_async: args.is_async,
         model: args.model.clone(),
         limit_overrides: inputs::limits(&args.limits)?,
+        ..ExecuteRequest::new(item_type, &args.id)
     };
     request.take_flags()?;
     let idle = [

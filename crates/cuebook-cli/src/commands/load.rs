@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cuebook::actions::load::{LoadRequest, load};
-use cuebook::items::{ItemType, SpaceKind};
+use cuebook::items::SpaceKind;
 use cuebook::trust::Trust;
 
 use crate::args::{LoadArgs, Options};
@@ -12,13 +12,9 @@ use crate::output::{Outcome, print_json, print_text, say};
 pub fn run(args: &LoadArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
     let trust = Trust::new(&spaces);
-    let request = LoadRequest {
-        item_type: ItemType::from(args.kind).as_str().to_owned(),
-        item_id: args.id.clone(),
-        source: args.from.map(|space| SpaceKind::from(space).as_str().to_owned()),
-        destination: args.to.map(|space| SpaceKind::from(space).as_str().to_owned()),
-        replace: args.replace,
-    };
+    let mut request = LoadRequest::new(args.kind.into(), &args.id).replace(args.replace);
+    request.source = args.from.map(SpaceKind::from);
+    request.destination = args.to.map(SpaceKind::from);
     let loaded = load(&spaces, &trust, &request)?;
     if options.json {
         print_json(&loaded.to_json())?;

@@ -5,12 +5,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::actions::search::{Scope, SearchRequest, Searcher, SortBy};
+use cuebook::actions::search::{FoundItem, Scope, SearchRequest, SearchResults, Searcher, SortBy};
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::Trust;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::args::{Options, SearchArgs, Sort};
 use crate::output::{Outcome, print_findings, print_json, say};
@@ -46,20 +46,13 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
             },
             ..SearchRequest::new(scope, &args.query)
         };
-        let answer = searcher.search(&request, &trust);
-        match answer["error"].as_str() {
-            None => Ok(answer),
-            Some(refused) => {
-                let hint = answer["hint"].as_str().map(str::to_owned);
-                let diagnostic = Diagnostic::new(Code::BadInput, refused).hint_opt(hint);
-                Err(Error::new(ErrorKind::Usage, diagnostic))
-            }
-        }
+        let found = searcher.search(&request, &trust)?;
+        Ok((request, found))
     };
-    let mut answers: Vec<Json> = scopes.iter().map(ask).collect::<Result<_>>()?;
+    let mut answers: Vec<(SearchRequest, SearchResults)> = scopes.iter().map(ask).collect::<Result<_>>()?;
     let results = match several {
         true => cut(&mut answers, args),
-        false => results_of(&answers[0]).cloned().collect(),
+        false => answers[0].1.items.clone(),
     };
     let space = args.space.map(SpaceKind::from);
     let kinds = scopes.iter().filter_map(|scope| Scope::new(scope)).map(|scope| scope.kind);
@@ -69,26 +62,29 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     let code = if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.json {
         match answers.as_slice() {
-            [one] => print_json(one)?,
-            several => print_json(&json!({"answers": several}))?,
+            [(request, found)] => print_json(&found.to_json(request))?,
+            several => {
+                let answers = several.iter().map(|(request, found)| found.to_json(request));
+                print_json(&json!({"answers": answers.collect::<Vec<_>>()}))?;
+            }
         }
         return Ok(code);
     }
     let (bold, quiet, alarm) = (Style::new().bold(), Style::new().dimmed(), AnsiColor::Yellow.on_default());
     let mut out = anstream::stdout().lock();
-    let total: u64 = answers.iter().filter_map(|answer| answer["total"].as_u64()).sum();
-    let shown = results.len() as u64;
+    let total: usize = answers.iter().map(|(_, found)| found.total).sum();
+    let shown = results.len();
     for one in &results {
-        let text = |name: &str| printable(one[name].as_str().unwrap_or_default());
         // Knowledge may have a title and nothing that describes it.
-        let about = [text("description"), text("title")].into_iter().find(|said| !said.is_empty());
-        write!(out, "{bold}{} {}{bold:#}  {}", text("type"), text("id"), about.unwrap_or_default())?;
-        write!(out, "  {quiet}{}{quiet:#}", text("source"))?;
-        if one["signed"] == false {
+        let about = [&one.description, &one.title].into_iter().find(|said| !said.is_empty());
+        let about = printable(about.map_or("", String::as_str));
+        write!(out, "{bold}{} {}{bold:#}  {about}", one.item_type, printable(one.id.as_str()))?;
+        write!(out, "  {quiet}{}{quiet:#}", one.space.as_str())?;
+        if one.integrity.is_none() {
             write!(out, "  {alarm}not verified{alarm:#}")?;
         }
-        if let Some(by) = one["shadowed_by"].as_str() {
-            write!(out, "  {quiet}shadowed by the {by}'s{quiet:#}")?;
+        if let Some(by) = one.shadowed_by {
+            write!(out, "  {quiet}shadowed by the {}'s{quiet:#}", by.as_str())?;
         }
         writeln!(out)?;
     }
@@ -105,33 +101,23 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     Ok(code)
 }
 
-fn results_of(answer: &Json) -> impl Iterator<Item = &Json> {
-    answer["results"].as_array().into_iter().flatten()
-}
-
 /// The results that are shown of several types, in their order. Each answer keeps its own of them.
-fn cut(answers: &mut [Json], args: &SearchArgs) -> Vec<Json> {
-    let mut all: Vec<Json> = answers.iter().flat_map(results_of).cloned().collect();
-    let changed = |one: &Json| std::fs::metadata(one["path"].as_str()?).and_then(|file| file.modified()).ok();
+fn cut(answers: &mut [(SearchRequest, SearchResults)], args: &SearchArgs) -> Vec<FoundItem> {
+    let mut all: Vec<FoundItem> = answers.iter().flat_map(|(_, found)| &found.items).cloned().collect();
+    let changed = |one: &FoundItem| std::fs::metadata(&one.path).and_then(|file| file.modified()).ok();
     // Equals stay in the order of their types.
     match args.sort {
-        Sort::Score => all.sort_by(|one, other| {
-            let score = |of: &Json| of["score"].as_f64().unwrap_or_default();
-            score(other).total_cmp(&score(one))
-        }),
+        Sort::Score => all.sort_by(|one, other| other.score.total_cmp(&one.score)),
         Sort::Date => all.sort_by_cached_key(|one| std::cmp::Reverse(changed(one))),
-        Sort::Name => all.sort_by_cached_key(|one| one["name"].as_str().unwrap_or_default().to_lowercase()),
+        Sort::Name => all.sort_by_cached_key(|one| one.name.to_lowercase()),
     }
-    let shown: Vec<Json> = all.into_iter().skip(args.offset).take(args.limit).collect();
-    let known =
-        |one: &Json| ["type", "id", "source"].map(|key| one[key].as_str().unwrap_or_default().to_owned());
-    let kept: HashSet<[String; 3]> = shown.iter().map(known).collect();
-    for answer in answers {
-        if let Some(results) = answer["results"].as_array_mut() {
-            results.retain(|one| kept.contains(&known(one)));
-        }
-        answer["limit"] = args.limit.into();
-        answer["offset"] = args.offset.into();
+    let shown: Vec<FoundItem> = all.into_iter().skip(args.offset).take(args.limit).collect();
+    for (request, found) in answers {
+        let known = |one: &FoundItem| (one.item_type, one.id.clone(), one.space);
+        let kept: HashSet<_> = shown.iter().map(known).collect();
+        found.items.retain(|one| kept.contains(&known(one)));
+        request.limit = args.limit;
+        request.offset = args.offset;
     }
     shown
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cuebook::actions::sign::{SignRequest, sign};
+use cuebook::actions::sign::{SignRequest, Signed, sign};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_run::policy::hooks;
 use cuebook_run::provider::ProviderFile;
 use jiff::Timestamp;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::args::{Options, SignArgs};
 use crate::output::{Outcome, print_json, say};
@@ -21,50 +21,36 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
     let trust = Trust::new(&spaces);
     let Some(kind) = args.kind.item() else { return config(Path::new(&args.id), &spaces, options) };
     let space = SpaceKind::from(args.space);
-    let request = SignRequest {
-        item_type: kind.as_str().to_owned(),
-        item_id: args.id.clone(),
-        source: Some(space.as_str().to_owned()),
-    };
+    let request = SignRequest::new(kind, &args.id).in_space(space);
     let name = match request.is_pattern() {
         true => String::new(),
         false => must_be_there(&spaces, kind, space, &args.id)?,
     };
     SigningKey::load(&spaces)?;
     let mut progress = Progress::new("signed");
-    let answer = sign(&spaces, &trust, &request, Timestamp::now(), &mut |done, of| progress.show(done, of));
-    let refused = answer["failed"].as_array().map_or(0, Vec::len);
-    let code = if refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    if answer["status"] == "error" {
-        return Err(refusal(kind, &name, &answer).into());
-    }
-    if options.json {
-        print_json(&answer)?;
-        return Ok(code);
-    }
-    match answer["status"].as_str() {
-        Some("signed") => {
-            say(format_args!("signed {} with {}", name, text(&answer["signature"]["pubkey_fp"])));
-            for warning in answer["warnings"].as_array().into_iter().flatten() {
-                say(format_args!("warning: {}", text(warning)));
+    let signed = sign(&spaces, &trust, &request, Timestamp::now(), &mut |done, of| progress.show(done, of))?;
+    let failed = matches!(&signed, Signed::Items(items) if !items.failed.is_empty());
+    match &signed {
+        signed if options.json => print_json(&signed.to_json())?,
+        Signed::Item(item) => say(format_args!("signed {name} with {}", item.fingerprint)),
+        Signed::Items(items) => {
+            for (id, error) in &items.failed {
+                let said: Vec<&str> =
+                    error.diagnostics().iter().map(|found| found.message.as_str()).collect();
+                say(format_args!("not signed: {kind} {id}: {}", said.join("; ")));
             }
+            let more = match items.failed.len() {
+                0 => String::new(),
+                count => format!(", {count} failed"),
+            };
+            say(format_args!("Signed {}/{} items{more}", items.signed.len(), items.total()));
         }
-        _ => {
-            for one in answer["failed"].as_array().into_iter().flatten() {
-                let details: Vec<&str> = one["details"].as_array().into_iter().flatten().map(text).collect();
-                let details =
-                    if details.is_empty() { String::new() } else { format!(": {}", details.join("; ")) };
-                say(format_args!(
-                    "not signed: {} {}: {}{details}",
-                    kind,
-                    text(&one["item"]),
-                    text(&one["error"])
-                ));
-            }
-            say(text(&answer["summary"]));
-        }
+        _ => {}
     }
-    Ok(code)
+    for warning in signed.warnings().iter().filter(|_| !options.json) {
+        say(format_args!("warning: {warning}"));
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Signs a file that says how threads run: of a provider, or of hooks. Like items, only what would work is signed.
@@ -101,10 +87,6 @@ fn config(path: &Path, spaces: &Spaces, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(json: &Json) -> &str {
-    json.as_str().unwrap_or_default()
-}
-
 /// The name of the item's file, or the error for an id that nothing in this space has.
 fn must_be_there(spaces: &Spaces, kind: ItemType, space: SpaceKind, id: &str) -> Result<String> {
     let id = ItemId::new(id)?;
@@ -129,38 +111,4 @@ fn elsewhere(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Result<Option<Erro
         ),
     };
     Ok(Some(Error::new(ErrorKind::ItemNotFound, Diagnostic::new(Code::ItemNotFound, message).hint(hint))))
-}
-
-/// What stands in the way of a signature, one finding each.
-fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
-    let code = match kind {
-        ItemType::Directive => Code::BadDirective,
-        ItemType::Tool => Code::BadTool,
-        ItemType::Knowledge => Code::BadKnowledge,
-    };
-    let error = text(&answer["error"]);
-    // A pattern that nothing fits is no fault of a file.
-    if let Some(folder) = answer["searched_in"].as_str() {
-        let hint = format!("Cuebook searched {folder}; list all with: cuebook search '' --scope {kind}");
-        let diagnostic = Diagnostic::new(Code::ItemNotFound, error).hint(hint);
-        return Error::new(ErrorKind::ItemNotFound, diagnostic);
-    }
-    let found = ["issues", "details"].iter().find_map(|field| answer[field].as_array());
-    let messages: Vec<String> = match found {
-        Some(found) if !found.is_empty() => {
-            found.iter().map(|one| format!("{error}: {}", text(one))).collect()
-        }
-        _ => vec![error.to_owned()],
-    };
-    let hint = answer["hint"].as_str().unwrap_or("fix it, then sign the file");
-    let in_file = |message| {
-        let diagnostic = Diagnostic::new(code, message);
-        if name.is_empty() { diagnostic } else { diagnostic.file(name) }
-    };
-    let mut diagnostics: Vec<Diagnostic> = messages.into_iter().map(in_file).collect();
-    // The hint is about all of them, so only the last one shows it.
-    if let Some(last) = diagnostics.pop() {
-        diagnostics.push(last.hint(hint));
-    }
-    Error::all(ErrorKind::PromptRead, diagnostics)
 }

@@ -379,7 +379,7 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::FAILURE);
     }
     let onlooker = ThreadProgress::new(options.json, true);
-    let resume = |how: &Resume| engine.resume(None, Some(&book), &record.id, how, &onlooker);
+    let resume = |how: &Resume| engine.resume_with(None, Some(&book), &record.id, how, &onlooker);
     let mut began = resume(&how);
     if let Err(error) = &began
         && error.code() == Code::AskAgain

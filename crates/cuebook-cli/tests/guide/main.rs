@@ -12,6 +12,7 @@ mod support;
 mod book;
 mod chapters;
 mod complete;
+mod examples;
 mod generated;
 mod programs;
 
@@ -37,6 +38,7 @@ const CHECKS: &[(&str, fn())] = &[
     ("a_file_is_named_before_it_is_shown", book::a_file_is_named_before_it_is_shown),
     ("every_program_that_is_shown_is_compiled", programs::every_program_that_is_shown_is_compiled),
     ("the_pieces_of_programs_run", programs::the_pieces_of_programs_run),
+    ("the_example_service_answers", programs::the_example_service_answers),
 ];
 
 fn main() -> ExitCode {

@@ -1,8 +1,11 @@
 //! The Rust programs of the book and of the README, compiled and run.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{ExitCode, Stdio};
 
 use crate::book;
+use crate::examples::EXAMPLES;
 use crate::support::{Project, python_or_skip};
 
 /// The variable that says which program this binary is.
@@ -23,7 +26,7 @@ macro_rules! programs {
         })*
 
         /// The programs: a name, what starts it, and its text.
-        const PROGRAMS: &[(&str, fn() -> Result<(), String>, &str)] = &[$((
+        const PROGRAMS: &[Program] = &[$((
             stringify!($name),
             $name::start,
             include_str!(concat!("../../../../docs/programs/", stringify!($name), ".rs")),
@@ -34,7 +37,7 @@ macro_rules! programs {
 programs! { letters lookup pieces }
 
 /// What a `main` may return.
-trait Ended {
+pub trait Ended {
     fn ended(self) -> Result<(), String>;
 }
 
@@ -50,9 +53,16 @@ impl<E: std::fmt::Display> Ended for Result<(), E> {
     }
 }
 
+/// A program: its name, what starts it, and its text.
+pub type Program = (&'static str, fn() -> Result<(), String>, &'static str);
+
+fn all() -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().chain(EXAMPLES)
+}
+
 /// Runs a program.
 pub fn run(name: &str) -> ExitCode {
-    let ended = match PROGRAMS.iter().find(|program| program.0 == name) {
+    let ended = match all().find(|program| program.0 == name) {
         Some((_, start, _)) => start(),
         None => Err(format!("there is no program {name}")),
     };
@@ -65,11 +75,14 @@ pub fn run(name: &str) -> ExitCode {
     }
 }
 
-/// What stands in for `cargo` in sessions: `cargo run` is the program that the folder is named after.
+/// What stands in for `cargo` in sessions: `cargo run` is the program that the folder is named after, or the example that is named.
 pub fn stand_in() -> String {
     let this = std::env::current_exe().expect("a path");
     let this = this.display();
-    format!("#!/bin/sh\ntest \"$1\" = run || exit 101\nexport {ASKED}=$(basename \"$PWD\")\nexec '{this}'\n")
+    format!(
+        "#!/bin/sh\ntest \"$1\" = run || exit 101\nexport {ASKED}=$(basename \"$PWD\")\n\
+         while test $# -gt 1; do test \"$1\" = --example && {ASKED}=$2; shift; done\nexec '{this}'\n"
+    )
 }
 
 /// What the book and the README show is a piece of a program here, so the compiler has read it.
@@ -84,8 +97,11 @@ pub fn every_program_that_is_shown_is_compiled() {
                 continue;
             }
             count += 1;
-            let is_compiled = PROGRAMS.iter().any(|(.., program)| holds(program, &block));
-            assert!(is_compiled, "{page} shows Rust that is in none of docs/programs:\n{block}");
+            let is_compiled = all().any(|(.., program)| holds(program, &block));
+            assert!(
+                is_compiled,
+                "{page} shows Rust that is in none of docs/programs and of the examples:\n{block}"
+            );
         }
     }
     assert!(count >= 5, "{count} pieces of Rust");
@@ -129,4 +145,42 @@ pub fn the_pieces_of_programs_run() {
         assert!(stdout.contains(wanted), "{wanted}\n{stdout}{stderr}");
     }
     assert!(stdout.contains("\nIt left on Monday.\n"), "{stdout}");
+}
+
+/// The web service answers with texts and errors, and takes no path for an id.
+pub fn the_example_service_answers() {
+    let project = Project::new();
+    let mut service = project
+        .command(std::env::current_exe().expect("a path"), project.path())
+        .env(ASKED, "service")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(service.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{line}")).to_owned();
+    let ask = |path: &str, body: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answers = [
+        ask("/greet", "{\"name\": \"Ada\"}"),
+        ask("/greet", "{\"nmae\": \"Ada\"}"),
+        ask("/%2Fetc%2Fpasswd", "{}"),
+        ask("/greet", "Ada"),
+    ];
+    service.kill().unwrap();
+    service.wait().unwrap();
+    for (answer, (status, text)) in
+        answers.iter().zip([("200", "Hello Ada!"), ("422", "CB404"), ("422", "CB104"), ("400", "expected")])
+    {
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(text), "{answer}");
+    }
 }

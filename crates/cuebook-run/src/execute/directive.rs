@@ -5,12 +5,12 @@ use std::sync::Arc;
 use cuebook::Error;
 use cuebook::items::{ItemId, ItemType};
 use cuebook::variables::Context;
-use serde_json::{Map, Value as Json};
 
 use crate::caller::{Caller, PARENT};
 use crate::engine::{Engine, Failure, Project};
+use crate::executed::{Checked, Executed, Instructions};
 use crate::record::ThreadId;
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::thread::{Began, DirectiveRequest};
 use crate::watch::Watch;
 
@@ -18,10 +18,10 @@ pub(super) fn execute(
     engine: &Engine,
     project: &Arc<Project>,
     id: &ItemId,
-    request: &Request,
+    request: &ExecuteRequest,
     watch: &dyn Watch,
     within: Option<&Caller<'_>>,
-) -> Result<Map<String, Json>, Failure> {
+) -> Result<Executed, Failure> {
     let fail = |error: Error| {
         let declared = error.field("declared_inputs").cloned();
         let failure = Failure::new(error).with_id(Some(id.as_str()));
@@ -34,10 +34,6 @@ pub(super) fn execute(
     let Some(directive) = prepared.directive() else { return Err(fail(not_found(project, id))) };
     let filled = directive.fill(&request.parameters).map_err(fail)?;
     let context = Context::default();
-    let mut response = Map::new();
-    let mut say = |name: &str, value: Json| {
-        response.insert(name.to_owned(), value);
-    };
     let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
     let wanted = || DirectiveRequest {
         id,
@@ -55,27 +51,21 @@ pub(super) fn execute(
         if request.thread {
             engine.check_thread(project, &wanted()).map_err(fail)?;
         }
-        say("status", "validation_passed".into());
-        say("type", "directive".into());
-        say("item_id", id.as_str().into());
-        say("data", filled.to_json().map_err(fail)?);
-        say("inputs", Json::Object(filled.inputs.clone()));
-        say("message", "Directive validation passed (dry run)".into());
-        return Ok(response);
+        let mut checked = Checked::new(ItemType::Directive, id.clone());
+        checked.more.insert("data".to_owned(), filled.to_json().map_err(fail)?);
+        checked.inputs = filled.inputs.clone();
+        return Ok(Executed::Checked(checked));
     }
     if request.thread {
         let began = engine.run_thread(project, &wanted(), request.is_async, watch).map_err(fail)?;
-        return told(id, began);
+        return ended(id, began);
     }
-    say("status", "success".into());
-    say("type", "directive".into());
-    say("item_id", id.as_str().into());
-    say("your_directions", prepared.wording(&context).instruction.into());
-    say("body", filled.body().map_err(fail)?.text.into());
-    if !directive.outputs.is_empty() {
-        say("outputs", directive.declared_outputs());
-    }
-    Ok(response)
+    Ok(Executed::Directive(Instructions {
+        item_id: id.clone(),
+        directions: prepared.wording(&context).instruction.to_owned(),
+        body: filled.body().map_err(fail)?.text,
+        outputs: (!directive.outputs.is_empty()).then(|| directive.declared_outputs()),
+    }))
 }
 
 /// What `prepare_directive` gives is a directive; should it ever not be, there is none of that id.
@@ -83,47 +73,26 @@ fn not_found(project: &Project, id: &ItemId) -> Error {
     project.spaces.not_found(ItemType::Directive, id)
 }
 
-/// What a directive that ran in a thread answers.
-pub(super) fn told(id: &ItemId, began: Began) -> Result<Map<String, Json>, Failure> {
-    let mut response = Map::new();
-    let mut say = |name: &str, value: Json| drop(response.insert(name.to_owned(), value));
+/// What came of a directive that ran in a thread.
+pub(super) fn ended(id: &ItemId, began: Began) -> Result<Executed, Failure> {
     let finished = match began {
         Began::Detached { id: thread, pid } => {
-            say("status", "running".into());
-            say("type", "directive".into());
-            say("item_id", id.as_str().into());
-            say("thread_id", thread.as_str().into());
-            say("directive", id.as_str().into());
-            say("pid", pid.into());
-            return Ok(response);
+            return Ok(Executed::Started { item_id: id.clone(), thread, pid });
         }
-        Began::Finished(finished) => *finished,
+        Began::Finished(finished) => finished,
     };
+    let Some(error) = &finished.error else { return Ok(Executed::Thread(id.clone(), finished)) };
+    let mut failure = Failure::new(error.clone())
+        .with_id(Some(id.as_str()))
+        .with("type", "directive".into())
+        .with("thread_id", finished.id.as_str().into())
+        .with("thread_status", finished.status.as_str().into())
+        .with("directive", id.as_str().into());
     let json = finished.to_json();
-    if let Some(error) = finished.error {
-        let mut failure = Failure::new(error)
-            .with_id(Some(id.as_str()))
-            .with("type", "directive".into())
-            .with("thread_id", finished.id.as_str().into())
-            .with("thread_status", finished.status.as_str().into())
-            .with("directive", id.as_str().into());
-        for name in ["result", "outputs", "cost"] {
-            if let Some(value) = json.get(name) {
-                failure = failure.with(name, value.clone());
-            }
-        }
-        return Err(failure);
-    }
-    say("status", "success".into());
-    say("type", "directive".into());
-    say("item_id", id.as_str().into());
-    say("thread_id", finished.id.as_str().into());
-    say("thread_status", finished.status.as_str().into());
-    say("directive", id.as_str().into());
-    for name in ["result", "outputs", "note", "cost"] {
+    for name in ["result", "outputs", "cost"] {
         if let Some(value) = json.get(name) {
-            say(name, value.clone());
+            failure = failure.with(name, value.clone());
         }
     }
-    Ok(response)
+    Err(failure)
 }

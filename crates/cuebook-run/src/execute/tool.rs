@@ -6,18 +6,19 @@ use cuebook::items::{ItemId, ItemType};
 use cuebook::library::{Library, ReplacedTool};
 use cuebook::trust::{Granted, Grants};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 
 use crate::anchor::Ground;
 use crate::caller::Caller;
 use crate::chain::{self, Broken, Element};
 use crate::engine::{Engine, Failure, Project};
 use crate::environment::{Closed, Environment};
+use crate::executed::{ChainLink, Checked, Executed, Program, ToolResult};
 use crate::fence::{self, Fencing};
 use crate::granted::{Granting, Runnable};
 use crate::lockfile;
 use crate::primitive::{self, Call};
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::schema;
 use crate::thread::orchestrator;
 use crate::watch::Watch;
@@ -26,10 +27,10 @@ pub(super) fn execute(
     engine: &Engine,
     project: &Arc<Project>,
     id: &ItemId,
-    request: &Request,
+    request: &ExecuteRequest,
     watch: &dyn Watch,
     within: Option<&Caller<'_>>,
-) -> Result<Map<String, Json>, Failure> {
+) -> Result<Executed, Failure> {
     let allowance = engine.settings().allowance.as_ref();
     let refuse = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
     // A thread may read its own long results, whatever else it may do.
@@ -38,12 +39,12 @@ pub(super) fn execute(
         allowance.check_tool(id.as_str()).map_err(refuse)?;
     }
     if let Some(operation) = orchestrator::named(id) {
-        return orchestrator::answer(engine, project, operation, request, watch, within);
+        return built_in(engine, project, operation, request, watch, within);
     }
     let spaces = &project.spaces;
     let verify = &*project.verify;
     let (replaced, ignored) = replacement(project, id).map_err(refuse)?;
-    let replacing = replaced.as_ref().map(|replaced| json!({"item_id": id.as_str(), "pack": replaced.pack}));
+    let replaced_by = replaced.as_ref().map(|replaced| replaced.pack.clone());
     let chain =
         chain::build(spaces, verify, &project.memo, id, replaced.and_then(|replaced| replaced.located))
             .map_err(|broken| explain(project, id, *broken))?;
@@ -103,35 +104,21 @@ pub(super) fn execute(
         Some(interpreter) => Granting::require(spaces, interpreter),
         None => Ok(Runnable::Missing),
     };
-    let mut response = Map::new();
-    let mut say = |name: &str, value: Json| {
-        response.insert(name.to_owned(), value);
-    };
-    let ids: Vec<&str> = chain.iter().map(Element::id).collect();
-    let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
     let ungranted = program.as_ref().err().map(|error| {
         let found = error.diagnostic();
         format!("{} [{}] ({})", found.message, found.code, found.hint.as_deref().unwrap_or_default())
     });
-    let warnings: Vec<&String> =
-        report.warnings.iter().chain(&environment.warnings).chain(&ungranted).chain(&ignored).collect();
-    if let Some(replacing) = replacing {
-        say("replaces", replacing);
-    }
+    let warnings =
+        report.warnings.into_iter().chain(environment.warnings.clone()).chain(ungranted).chain(ignored);
+    let (links, warnings) = (ChainLink::all(&chain), warnings.collect());
     if request.dry_run {
-        say("status", "validation_passed".into());
-        say("message", "Tool chain validation passed (dry run)".into());
-        say("item_id", id.as_str().into());
-        say("chain", json!(ids));
-        say("chain_details", json!(details));
-        say("validated_pairs", json!(report.validated_pairs));
-        if let Some(interpreter) = &interpreter {
-            say("interpreter", interpreter.to_json());
+        let mut checked = Checked { chain: links, warnings, ..Checked::new(ItemType::Tool, id.clone()) };
+        checked.program = interpreter.as_ref().map(Program::new);
+        checked.more.insert("validated_pairs".to_owned(), json!(report.validated_pairs));
+        if let Some(pack) = replaced_by {
+            checked.more.insert("replaces".to_owned(), json!({"item_id": id.as_str(), "pack": pack}));
         }
-        if !warnings.is_empty() {
-            say("warnings", json!(warnings));
-        }
-        return Ok(response);
+        return Ok(Executed::Checked(checked));
     }
     call.program = match program.map_err(fail)? {
         Runnable::Missing => None,
@@ -144,22 +131,44 @@ pub(super) fn execute(
     }
     let used = lock.is_some();
     let created = !used && lockfile::write(spaces, &chain, interpreter.as_ref());
-    say("status", "success".into());
-    say("type", "tool".into());
-    say("item_id", id.as_str().into());
-    say("data", outcome.data);
-    say("chain", json!(ids));
-    say("chain_details", json!(details));
-    let mut metadata = json!({
-        "resolved_env_keys": environment.keys,
-        "lockfile_used": used,
-        "lockfile_created": created,
-    });
-    if !warnings.is_empty() {
-        metadata["warnings"] = json!(warnings);
+    Ok(Executed::Tool(ToolResult {
+        item_id: id.clone(),
+        data: outcome.data,
+        chain: links,
+        replaced_by,
+        environment: environment.keys.clone(),
+        lockfile_used: used,
+        lockfile_created: created,
+        warnings,
+    }))
+}
+
+/// Executes a tool that is part of the program.
+fn built_in(
+    engine: &Engine,
+    project: &Arc<Project>,
+    operation: &'static str,
+    request: &ExecuteRequest,
+    watch: &dyn Watch,
+    within: Option<&Caller<'_>>,
+) -> Result<Executed, Failure> {
+    let data = orchestrator::answer(engine, project, operation, request, watch, within)?;
+    let item_id = ItemId::new(orchestrator::ID).map_err(Failure::new)?;
+    if request.dry_run {
+        let mut checked = Checked::new(ItemType::Tool, item_id);
+        checked.more.insert("data".to_owned(), data);
+        return Ok(Executed::Checked(checked));
     }
-    say("metadata", metadata);
-    Ok(response)
+    Ok(Executed::Tool(ToolResult {
+        item_id,
+        data,
+        chain: Vec::new(),
+        replaced_by: None,
+        environment: Vec::new(),
+        lockfile_used: false,
+        lockfile_created: false,
+        warnings: Vec::new(),
+    }))
 }
 
 /// The pack's tool that replaces another one, if the user accepted that; else what to say of a record that nobody granted.

@@ -18,7 +18,7 @@ use crate::policy::capability::Capabilities;
 use crate::policy::directive_tools::tools;
 use crate::policy::nudge::{self, AnswerWithoutCall, Verdict};
 use crate::policy::returns::{self, Returned};
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::turn::{Performed, Permit, Settled};
 
 /// The tools of a directive's thread.
@@ -84,7 +84,7 @@ impl DirectiveThread<'_> {
         if action != Action::Execute {
             return action.run(self.engine, &arguments, &thread.watching());
         }
-        match Request::from_json(&Json::Object(arguments)) {
+        match ExecuteRequest::from_json(&Json::Object(arguments)) {
             Ok(request) => {
                 let within = thread.within(Some(&call.id));
                 self.engine.execute_for(&request, &thread.watching(), Some(&within)).json

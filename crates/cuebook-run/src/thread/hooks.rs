@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cuebook::actions::load::item_type;
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
@@ -25,7 +26,7 @@ use crate::policy::hooks::{self, Action, Firing, Hook, Hooks, Layer, Position};
 use crate::policy::limits::{Reached, seconds};
 use crate::policy::tool_result;
 use crate::provider::{Category, Unheard};
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::turn::Halt;
 use crate::watch::Watch;
 
@@ -140,12 +141,14 @@ impl<'e> ThreadHooks<'e> {
         let Some(primary) = Primary::named(&action.primary) else { return Json::Null };
         let project = self.project.spaces.project().to_string_lossy().into_owned();
         if primary == Primary::Execute {
-            let request = Request {
-                item_type: action.item_type.clone(),
-                item_id: action.item_id.clone(),
+            let item_type = match item_type(&action.item_type) {
+                Ok(item_type) => item_type,
+                Err(error) => return json!({"status": "error", "error": error.diagnostic().message}),
+            };
+            let request = ExecuteRequest {
                 project_path: Some(project.into()),
                 parameters: action.params.clone(),
-                ..Request::default()
+                ..ExecuteRequest::new(item_type, &action.item_id)
             };
             return self.engine.execute_for(&request, watch, within).json;
         }

@@ -16,7 +16,7 @@ use super::conversation;
 use super::log::{not_found, whole_log};
 use super::{Began, Caller, Event, Kind, Resume, RunRequest, Status, ThreadId};
 use crate::engine::{Engine, Failure, Project};
-use crate::request::{Request, kind_of};
+use crate::request::{ExecuteRequest, kind_of};
 use crate::store::{Filter, Record, Store};
 use crate::watch::Watch;
 
@@ -58,15 +58,15 @@ pub(crate) fn named(id: &ItemId) -> Option<&'static str> {
     }
 }
 
-/// Answers a call.
+/// The data that a call returns.
 pub(crate) fn answer(
     engine: &Engine,
     project: &Arc<Project>,
     operation: &'static str,
-    request: &Request,
+    request: &ExecuteRequest,
     watch: &dyn Watch,
     within: Option<&Caller<'_>>,
-) -> Result<Map<String, Json>, Failure> {
+) -> Result<Json, Failure> {
     let given = &request.parameters;
     let fail = |error: Error| {
         let message = error.diagnostic().message.clone();
@@ -76,16 +76,10 @@ pub(crate) fn answer(
     let orchestrator = Orchestrator { engine, project, watch, within, given };
     let data = if request.dry_run { Ok(json!({})) } else { orchestrator.answer(operation) };
     let mut data = data.map_err(fail)?;
-    let mut response = Map::new();
-    let status = if request.dry_run { "validation_passed" } else { "success" };
-    response.insert("status".into(), status.into());
-    response.insert("type".into(), "tool".into());
-    response.insert("item_id".into(), ID.into());
     if let Json::Object(data) = &mut data {
         data.shift_insert(0, "success".into(), true.into());
     }
-    response.insert("data".into(), data);
-    Ok(response)
+    Ok(data)
 }
 
 /// The operation that is asked for. What it does not take is refused: whoever misspells `model` must not be answered by another one.
@@ -190,7 +184,7 @@ impl Orchestrator<'_> {
                     ..Resume::default()
                 };
                 let project = Some(self.project.spaces.project());
-                match self.engine.resume(project, None, &self.one(store)?.id, &how, self.watch)? {
+                match self.engine.resume_with(project, None, &self.one(store)?.id, &how, self.watch)? {
                     Began::Detached { id, pid } => {
                         Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
                     }

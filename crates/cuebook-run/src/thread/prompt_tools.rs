@@ -21,7 +21,7 @@ use super::results::{self, Reading};
 use super::{Kind, origins};
 use crate::engine::{Engine, Execute, Project};
 use crate::policy::nudge;
-use crate::request::Request;
+use crate::request::ExecuteRequest;
 use crate::turn::{Performed, Permit, Settled};
 
 /// The tools of a prompt.
@@ -168,12 +168,10 @@ impl ThreadTools for PromptTools<'_> {
                 parameters.insert(parameter.clone(), value);
             }
         }
-        let request = Request {
-            item_type: "tool".into(),
-            item_id: item.to_owned(),
+        let request = ExecuteRequest {
             project_path: Some(self.project.spaces.project().to_owned()),
             parameters,
-            ..Request::default()
+            ..ExecuteRequest::tool(item)
         };
         let within = thread.within(Some(&call.id));
         let answer = self.engine.execute_for(&request, &thread.watching(), Some(&within));

@@ -57,13 +57,13 @@ impl Resume {
 }
 
 impl Engine {
-    /// Takes a thread up again, from its log alone.
+    /// Takes a thread up again, from its log alone, and waits for its end. [`Engine::resume`] does not wait.
     ///
     /// # Errors
     ///
     /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
     /// key did not write its log, `CB737` if a prompt's thread had permissions that were not allowed again.
-    pub fn resume(
+    pub fn resume_with(
         &self,
         project: Option<&Path>,
         book: Option<&Book>,
@@ -99,7 +99,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// As [`Engine::resume`].
+    /// As [`Engine::resume_with`].
     pub fn carry_out(
         &self,
         project: Option<&Path>,

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use cuebook_run::{Ignore, Request, Settings};
+use cuebook_run::{Ignore, Settings};
 
 use crate::compare;
 use crate::support::World;
@@ -138,10 +138,7 @@ pub fn run(meta: &Json, case: &Json, name: &str) -> Option<Result<(), String>> {
     if !missing && !is_known && !id.starts_with("rye/core/primitives") && id != "rye/bash/bash" {
         return None;
     }
-    let execute = |call: &Json| match Request::from_json(call) {
-        Ok(request) => world.engine.execute(&request, &Ignore),
-        Err(error) => error.to_json(),
-    };
+    let execute = |call: &Json| world.engine.execute_json(call, &Ignore);
     // The cases were run one after the other, and some need what came before them.
     if wanted["metadata"]["lockfile_used"] == true || error.starts_with("Lockfile") {
         execute(&call);

@@ -24,7 +24,9 @@ use std::time::{Duration, Instant};
 use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::store::{Filter, Record};
-use cuebook_run::{Engine, Fence, Ignore, Kind, Money, Request, Resume, Settings, ThreadId, whole_log};
+use cuebook_run::{
+    Engine, ExecuteRequest, Fence, Ignore, Kind, Money, Resume, Settings, ThreadId, whole_log,
+};
 use serde_json::{Value as Json, json};
 
 use crate::compare;
@@ -111,8 +113,8 @@ impl Stage {
             "item_type": "directive", "item_id": input["item_id"], "parameters": input["parameters"],
             "project_path": self.world.project(),
         });
-        let answer = match Request::from_json(&arguments) {
-            Ok(request) => self.world.engine.execute(&request, &Ignore),
+        let answer = match ExecuteRequest::from_json(&arguments) {
+            Ok(request) => self.world.engine.answer(&request, &Ignore).json,
             Err(error) => json!({"status": "error", "error": error.diagnostic().message}),
         };
         let began = Instant::now();

@@ -24,7 +24,8 @@ use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock};
 use cuebook_run::store::{Filter, Record, Store};
 use cuebook_run::{
-    Began, Engine, Fence, Ignore, Kind, News, Request, Resume, Settings, Status, ThreadId, Watch, whole_log,
+    Began, Engine, ExecuteRequest, Fence, Ignore, Kind, News, Resume, Settings, Status, ThreadId, Watch,
+    whole_log,
 };
 use serde_json::json;
 use support::World;
@@ -187,7 +188,7 @@ impl Stage {
     }
 
     fn resume(&self, id: &ThreadId) -> cuebook_run::Finished {
-        match self.engine.resume(None, None, id, &Resume::default(), &Ignore).unwrap() {
+        match self.engine.resume_with(None, None, id, &Resume::default(), &Ignore).unwrap() {
             Began::Finished(finished) => *finished,
             Began::Detached { .. } => panic!("it runs elsewhere"),
         }
@@ -263,17 +264,17 @@ fn helper() {
     let engine = engine(&PathBuf::from(project), &PathBuf::from(user), place);
     let doom = Doom { when, place: place.to_owned(), seen: AtomicUsize::new(0) };
     if !id.is_empty() {
-        let began = engine.resume(None, None, &ThreadId::known(id), &Resume::default(), &doom).unwrap();
+        let began = engine.resume_with(None, None, &ThreadId::known(id), &Resume::default(), &doom).unwrap();
         assert!(matches!(began, Began::Finished(finished) if finished.status == Status::Completed));
         println!("{SAYS}done");
         return;
     }
-    let request = Request {
+    let request = ExecuteRequest {
         thread: true,
         model: Some("mock-model".into()),
         ..support::request("directive", "demo/root", json!({}))
     };
-    let answer = engine.execute(&request, &doom);
+    let answer = engine.answer(&request, &doom).json;
     assert_eq!(answer["outputs"], json!({"said": "all of it"}), "{answer:#}");
     println!("{SAYS}done");
 }
@@ -520,12 +521,12 @@ impl Watch for Hasty {
 fn pending_calls_run_once_after_a_resume() {
     let stage = Stage::new(None);
     stage.model.hurry();
-    let request = Request {
+    let request = ExecuteRequest {
         thread: true,
         model: Some("mock-model".into()),
         ..support::request("directive", "demo/root", json!({}))
     };
-    let answer = stage.engine.execute(&request, &Hasty::default());
+    let answer = stage.engine.answer(&request, &Hasty::default()).json;
     assert_eq!(answer["thread_status"], "cancelled", "{answer:#}");
     let (store, all) = stage.threads();
     let calls = books::open_calls(&whole_log(&*store, &all[0]).unwrap());

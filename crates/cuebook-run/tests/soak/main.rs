@@ -221,7 +221,7 @@ fn settle(engine: &Engine, chance: &mut Chance) -> usize {
                             ..Resume::default()
                         };
                         // Too little may be left above it; the next round tries again, or cancels it.
-                        drop(engine.resume(None, None, &record.id, &how, &Ignore));
+                        drop(engine.resume_with(None, None, &record.id, &how, &Ignore));
                     }
                 });
             }

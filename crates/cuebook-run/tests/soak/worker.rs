@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 
-use cuebook_run::{Began, Ignore, Request, Resume, ThreadId};
+use cuebook_run::{Began, ExecuteRequest, Ignore, Resume, ThreadId};
 use serde_json::json;
 
 use crate::chance::Chance;
@@ -111,13 +111,13 @@ fn carry_out(engine: &cuebook_run::Engine, job: &str) -> String {
         ["run", seed] => {
             let mut chance = Chance::new(seed.parse().unwrap());
             let item = if chance.percent(80) { "demo/node" } else { "demo/leaf" };
-            let mut request = Request {
+            let mut request = ExecuteRequest {
                 thread: true,
                 model: Some("mock-model".into()),
                 ..support::request("directive", item, json!({"n": seed}))
             };
             request.limit_overrides = model::limits(&mut chance).as_object().unwrap().clone();
-            let answer = engine.execute(&request, &Ignore);
+            let answer = engine.answer(&request, &Ignore).json;
             let code = answer["metadata"]["error"]["code"].as_str().unwrap_or("ok");
             if code == "CB724" {
                 eprintln!("{answer:#}");
@@ -128,7 +128,7 @@ fn carry_out(engine: &cuebook_run::Engine, job: &str) -> String {
             let mut chance = Chance::new(seed.parse().unwrap());
             let limit_overrides = model::limits(&mut chance).as_object().unwrap().clone();
             let how = Resume { limit_overrides, ..Resume::default() };
-            match engine.resume(None, None, &ThreadId::known(id), &how, &Ignore) {
+            match engine.resume_with(None, None, &ThreadId::known(id), &how, &Ignore) {
                 Ok(Began::Finished(finished)) => {
                     finished.error.map_or("ok".to_owned(), |error| error.code().as_str().to_owned())
                 }

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use cuebook::items::{SpaceKind, Spaces};
+use cuebook::items::{ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
-use cuebook_run::{Engine, Fence, Ignore, Request, Settings};
+use cuebook_run::{Engine, ExecuteRequest, Fence, Ignore, Settings};
 use serde_json::{Map, Value as Json};
 
 pub struct World {
@@ -84,22 +84,22 @@ impl World {
     }
 
     pub fn run(&self, kind: &str, id: &str, parameters: Json) -> Json {
-        self.engine.execute(&request(kind, id, parameters), &Ignore)
+        self.engine.answer(&request(kind, id, parameters), &Ignore).json
     }
 
     pub fn dry(&self, kind: &str, id: &str, parameters: Json) -> Json {
-        let request = Request { dry_run: true, ..request(kind, id, parameters) };
-        self.engine.execute(&request, &Ignore)
+        let request = ExecuteRequest { dry_run: true, ..request(kind, id, parameters) };
+        self.engine.answer(&request, &Ignore).json
     }
 }
 
-pub fn request(kind: &str, id: &str, parameters: Json) -> Request {
+pub fn request(kind: &str, id: &str, parameters: Json) -> ExecuteRequest {
     let parameters = match parameters {
         Json::Object(map) => map,
         Json::Null => Map::new(),
         other => panic!("{other} is no object"),
     };
-    Request { parameters, ..Request::new(kind, id) }
+    ExecuteRequest { parameters, ..ExecuteRequest::new(ItemType::named(kind).unwrap(), id) }
 }
 
 fn write(path: &Path, bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Threads that start threads.
 
-use cuebook_run::{Ignore, Kind, Money, Request, Status};
+use cuebook_run::{ExecuteRequest, Ignore, Kind, Money, Status};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
@@ -191,8 +191,8 @@ fn a_background_thread_reports_a_failed_start() {
     let settings = cuebook_run::Settings { program: Some("/no/such/program".into()), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
-    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
-    let answer = stage.world.engine.execute(&request, &Ignore);
+    let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
+    let answer = stage.world.engine.answer(&request, &Ignore).json;
     assert_eq!(answer["status"], "error", "{answer:#}");
     assert_eq!(stage.records()[0].status, Status::Cancelled);
 }
@@ -214,8 +214,8 @@ fn output_of_a_process_that_failed_early_is_shown() {
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
-    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
-    let answer = stage.world.engine.execute(&request, &Ignore);
+    let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
+    let answer = stage.world.engine.answer(&request, &Ignore).json;
     assert_eq!(answer["status"], "error", "{answer:#}");
     let told = answer.to_string();
     assert!(told.contains("(exit status: 3): error[CB999]: no room"), "{told}");
@@ -243,8 +243,8 @@ fn a_thread_that_its_own_process_cannot_begin_has_failed() {
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
-    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
-    let id = id_of(&stage.world.engine.execute(&request, &Leaves));
+    let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
+    let id = id_of(&stage.world.engine.answer(&request, &Leaves).json);
     // What the other process finds.
     std::fs::remove_dir_all(stage.world.user().join(".ai/config/providers")).unwrap();
     let other = cuebook_run::Engine::new(cuebook::items::Spaces::new(

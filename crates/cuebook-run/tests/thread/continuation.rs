@@ -31,7 +31,7 @@ fn a_full_conversation_continues_with_the_rest_of_its_limits() {
     );
     let mut request = stage.request("demo/work", json!({}));
     request.parameters = map(json!({"who": "Ann"}));
-    let answer = stage.world.engine.execute(&request, &cuebook_run::Ignore);
+    let answer = stage.world.engine.answer(&request, &cuebook_run::Ignore).json;
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
     let [first, second] = &stage.records()[..] else { panic!("{:#?}", stage.records()) };
     assert_eq!((first.status, second.status), (Status::Continued, Status::Completed));

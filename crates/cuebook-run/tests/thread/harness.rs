@@ -93,7 +93,7 @@ fn stopping_a_parent_stops_children_and_tools() {
         let stop = AtomicBool::new(false);
         let request = stage.request("demo/parent", json!({}));
         std::thread::scope(|scope| {
-            let running = scope.spawn(|| stage.world.engine.execute(&request, &Impatient(&stop)));
+            let running = scope.spawn(|| stage.world.engine.answer(&request, &Impatient(&stop)).json);
             wait_for(|| stage.world.project().join("begun").exists());
             let began = Instant::now();
             match by_store {
@@ -132,7 +132,7 @@ fn a_waiting_child_is_cancelled_with_its_parent() {
     let stop = AtomicBool::new(false);
     let request = stage.request("demo/parent", json!({}));
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| stage.world.engine.execute(&request, &Impatient(&stop)));
+        let running = scope.spawn(|| stage.world.engine.answer(&request, &Impatient(&stop)).json);
         stage.mock.wait_for_requests(1, Duration::from_secs(20));
         wait_for(|| stage.records().len() >= 2);
         // As an asynchronous child is, before its process takes it up.
@@ -225,7 +225,7 @@ fn a_limit_on_money_needs_prices() {
     let how =
         cuebook_run::Resume { limit_overrides: map(json!({"turns": 2, "spend": 1})), ..Default::default() };
     let refused =
-        stage.world.engine.resume(None, None, &id_of(&answer), &how, &cuebook_run::Ignore).unwrap_err();
+        stage.world.engine.resume_with(None, None, &id_of(&answer), &how, &cuebook_run::Ignore).unwrap_err();
     assert_eq!(refused.code(), cuebook::Code::BadProviderFile);
 }
 

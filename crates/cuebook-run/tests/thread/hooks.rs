@@ -272,7 +272,7 @@ fn an_item_chosen_by_values_needs_permission() {
     );
     let mut request = stage.request("demo/work", json!({}));
     request.parameters = map(json!({"which": "bash", "tool": "allowed"}));
-    let answer = stage.world.engine.execute(&request, &cuebook_run::Ignore);
+    let answer = stage.world.engine.answer(&request, &cuebook_run::Ignore).json;
     let id = id_of(&answer);
     let ran = stage.payloads(&id, Kind::Hook);
     let error = |at: usize| ran[at]["result"]["error"].as_str().unwrap_or_default().to_owned();

@@ -23,5 +23,6 @@ mod sums;
 mod support;
 mod text_mode;
 mod tokens;
+mod typed;
 mod unfinished;
 mod unpriced;

@@ -127,12 +127,13 @@ fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
     stage.mock.play(script([Reply::call("f", "find_rule", json!({})).usage(50, 5), says("Hello.")]));
     let how = Resume { limit_overrides: map(json!({"turns": 9})), ..Resume::default() };
     let refused =
-        stage.world.engine.resume(None, Some(&book(&stage)), &stopped.id, &how, &Ignore).unwrap_err();
+        stage.world.engine.resume_with(None, Some(&book(&stage)), &stopped.id, &how, &Ignore).unwrap_err();
     assert_eq!(refused.code(), cuebook::Code::AskAgain, "{refused}");
     assert_eq!(refused.field("capabilities"), Some(&json!(["rye.execute.tool.demo.rule"])), "{refused}");
     assert_eq!(stage.record(&stopped.id).status, Status::Suspended);
     let how = Resume { allow_again: true, ..how };
-    let done = finished(stage.world.engine.resume(None, Some(&book(&stage)), &stopped.id, &how, &Ignore));
+    let done =
+        finished(stage.world.engine.resume_with(None, Some(&book(&stage)), &stopped.id, &how, &Ignore));
     assert_eq!(done.result, Some(json!("Hello.")), "{done:?}");
     assert!(stage.told(1).contains("Never say goodbye."), "{}", stage.told(1));
     assert!(stage.results().iter().any(|(_, text)| text.contains("be kind")), "{:?}", stage.results());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::items::Spaces;
 use cuebook_mock::Reply;
-use cuebook_run::{Engine, Fence, Ignore, Kind, Request, Resume, Settings, Status, rebuild};
+use cuebook_run::{Engine, ExecuteRequest, Fence, Ignore, Kind, Resume, Settings, Status, rebuild};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
@@ -20,7 +20,7 @@ fn helper() {
     let [project, user, directive] = job.split('\n').collect::<Vec<_>>()[..] else { panic!("{job}") };
     let engine = Engine::new(Spaces::new(project.as_ref(), Some(user.as_ref())))
         .with_settings(Settings { fence: Fence::Off, ..Settings::default() });
-    engine.execute(&Request { thread: true, ..Request::new("directive", directive) }, &Ignore);
+    engine.answer(&ExecuteRequest { thread: true, ..ExecuteRequest::directive(directive) }, &Ignore).json;
 }
 
 pub fn elsewhere(stage: &Stage, directive: &str) -> Child {
@@ -240,7 +240,7 @@ fn a_thread_is_taken_up_again_and_again() {
     let tokens: u64 = stage.record(&id).cost.tokens();
     assert_eq!(tokens, 7 * 110);
     // It has come to its end.
-    let refused = stage.world.engine.resume(None, None, &id, &Resume::default(), &Ignore).unwrap_err();
+    let refused = stage.world.engine.resume_with(None, None, &id, &Resume::default(), &Ignore).unwrap_err();
     assert_eq!(refused.code(), cuebook::Code::CannotResume);
 }
 
@@ -309,7 +309,7 @@ fn another_model_brings_its_own_measures() {
         limit_overrides: map(json!({"turns": 5})),
         ..Resume::default()
     };
-    stage.world.engine.resume(None, None, &id, &how, &Ignore).unwrap();
+    stage.world.engine.resume_with(None, None, &id, &how, &Ignore).unwrap();
     let requests = stage.mock.requests();
     assert_eq!(
         (requests[1].body["model"].as_str(), &requests[1].body["max_tokens"]),
@@ -335,7 +335,7 @@ fn two_who_take_up_the_same_thread_at_once_do_not_both_get_it() {
     let how = Resume { limit_overrides: map(json!({"turns": 5})), ..Resume::default() };
     let took: usize = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| stage.world.engine.resume(None, None, &id, &how, &Ignore).is_ok()))
+            .map(|_| scope.spawn(|| stage.world.engine.resume_with(None, None, &id, &how, &Ignore).is_ok()))
             .collect();
         runs.into_iter().map(|run| usize::from(run.join().unwrap())).sum()
     });
@@ -365,7 +365,7 @@ fn a_log_cannot_allow_more_than_the_directive_does() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("demo.*", "*")).unwrap();
     let how = Resume { limit_overrides: map(json!({"turns": 5})), ..Resume::default() };
-    let refused = stage.world.engine.resume(None, None, &id_of(&answer), &how, &Ignore).unwrap_err();
+    let refused = stage.world.engine.resume_with(None, None, &id_of(&answer), &how, &Ignore).unwrap_err();
     assert_eq!(refused.kind(), cuebook::ErrorKind::Integrity, "{refused}");
     assert_eq!(stage.record(&id_of(&answer)).status, Status::Suspended);
 }
@@ -382,7 +382,7 @@ fn a_log_that_was_changed_is_not_gone_on_with() {
         .status()
         .unwrap();
     assert!(status.success());
-    let refused = stage.world.engine.resume(None, None, &id, &Resume::default(), &Ignore).unwrap_err();
+    let refused = stage.world.engine.resume_with(None, None, &id, &Resume::default(), &Ignore).unwrap_err();
     assert_eq!(refused.code(), cuebook::Code::BrokenLog);
 }
 

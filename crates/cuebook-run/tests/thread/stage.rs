@@ -2,7 +2,9 @@
 
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::store::{Filter, Record, Store};
-use cuebook_run::{Began, Event, Finished, Ignore, Kind, Request, Resume, Settings, ThreadId, whole_log};
+use cuebook_run::{
+    Began, Event, ExecuteRequest, Finished, Ignore, Kind, Resume, Settings, ThreadId, whole_log,
+};
 use serde_json::{Map, Value as Json, json};
 use std::sync::Arc;
 
@@ -64,9 +66,9 @@ impl Stage {
         self
     }
 
-    pub fn request(&self, id: &str, limits: Json) -> Request {
+    pub fn request(&self, id: &str, limits: Json) -> ExecuteRequest {
         let limit_overrides = limits.as_object().cloned().unwrap_or_default();
-        Request { thread: true, limit_overrides, ..support::request("directive", id, json!({})) }
+        ExecuteRequest { thread: true, limit_overrides, ..support::request("directive", id, json!({})) }
     }
 
     pub fn run(&self, id: &str) -> Json {
@@ -74,7 +76,7 @@ impl Stage {
     }
 
     pub fn run_within(&self, id: &str, limits: Json) -> Json {
-        self.world.engine.execute(&self.request(id, limits), &Ignore)
+        self.world.engine.answer(&self.request(id, limits), &Ignore).json
     }
 
     pub fn store(&self) -> Arc<dyn Store> {
@@ -103,7 +105,7 @@ impl Stage {
     pub fn resume(&self, id: &ThreadId, limits: Json) -> Finished {
         let how =
             Resume { limit_overrides: limits.as_object().cloned().unwrap_or_default(), ..Resume::default() };
-        match self.world.engine.resume(None, None, id, &how, &Ignore).unwrap() {
+        match self.world.engine.resume_with(None, None, id, &how, &Ignore).unwrap() {
             Began::Finished(finished) => *finished,
             Began::Detached { .. } => panic!("it runs elsewhere"),
         }

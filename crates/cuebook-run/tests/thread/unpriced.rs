@@ -20,7 +20,7 @@ fn resume_with(stage: &Stage, answer: &Json, model: &str) -> Finished {
         limit_overrides: map(json!({"turns": 9})),
         ..Resume::default()
     };
-    match stage.world.engine.resume(None, None, &id_of(answer), &how, &Ignore).unwrap() {
+    match stage.world.engine.resume_with(None, None, &id_of(answer), &how, &Ignore).unwrap() {
         Began::Finished(finished) => *finished,
         Began::Detached { .. } => panic!("it runs elsewhere"),
     }
@@ -66,7 +66,7 @@ fn another_model_does_not_make_known_what_was_not() {
     stage.worker("");
     let mut request = stage.request("demo/work", json!({"turns": 1}));
     request.model = Some("free-model".to_owned());
-    let answer = stage.world.engine.execute(&request, &Ignore);
+    let answer = stage.world.engine.answer(&request, &Ignore).json;
     assert_eq!(known(&stage, &answer), [false; 3], "{answer:#}");
     let done = resume_with(&stage, &answer, "mock-model");
     assert!(done.cost.unpriced && done.outputs.is_some(), "{done:?}");
@@ -84,7 +84,7 @@ fn a_full_conversation_without_successor_has_unknown_costs() {
     stage.worker("<continuation_directive>demo/nowhere</continuation_directive>");
     let mut request = stage.request("demo/work", json!({}));
     request.model = Some("free-model".to_owned());
-    let answer = stage.world.engine.execute(&request, &Ignore);
+    let answer = stage.world.engine.answer(&request, &Ignore).json;
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
     assert_eq!(known(&stage, &answer), [false; 3], "{answer:#}");
     assert_eq!(stage.payloads(&id_of(&answer), Kind::Suspended)[0]["cost"]["spend_known"], false);

@@ -15,16 +15,25 @@ use crate::trust::{Trust, told_with_path};
 pub(super) const MOST: u64 = 4 << 20;
 
 /// What is to be loaded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// ```
+/// use cuebook::actions::load::LoadRequest;
+/// use cuebook::items::{ItemType, SpaceKind};
+///
+/// let request = LoadRequest::new(ItemType::Tool, "rye/file-system/read").copy_to(SpaceKind::Project);
+/// assert_eq!(request.destination, Some(SpaceKind::Project));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LoadRequest {
     /// The type of the item.
-    pub item_type: String,
+    pub item_type: ItemType,
     /// Its id.
     pub item_id: String,
     /// The only space to look into.
-    pub source: Option<String>,
+    pub source: Option<SpaceKind>,
     /// The space that gets a copy.
-    pub destination: Option<String>,
+    pub destination: Option<SpaceKind>,
     /// Whether a copy may take the place of another file.
     pub replace: bool,
 }
@@ -39,28 +48,64 @@ pub struct Loaded {
 }
 
 impl LoadRequest {
+    /// Loads an item from the first space that has it.
+    pub fn new(item_type: ItemType, item_id: impl Into<String>) -> LoadRequest {
+        LoadRequest { item_type, item_id: item_id.into(), source: None, destination: None, replace: false }
+    }
+
+    /// Looks into this space only.
+    pub fn from_space(mut self, source: SpaceKind) -> LoadRequest {
+        self.source = Some(source);
+        self
+    }
+
+    /// Copies the item to a space.
+    pub fn copy_to(mut self, destination: SpaceKind) -> LoadRequest {
+        self.destination = Some(destination);
+        self
+    }
+
+    /// Lets a copy replace another file.
+    pub fn replace(mut self, replace: bool) -> LoadRequest {
+        self.replace = replace;
+        self
+    }
+
     /// Reads a request as `rye_load` takes it.
-    pub fn from_json(json: &Json) -> LoadRequest {
-        let text = |name: &str| json[name].as_str().map(str::to_owned);
-        LoadRequest {
-            item_type: text("item_type").unwrap_or_default(),
-            item_id: text("item_id").unwrap_or_default(),
-            source: text("source"),
-            destination: text("destination"),
+    ///
+    /// # Errors
+    ///
+    /// `CB407` for an unknown type or space.
+    pub fn from_json(json: &Json) -> Result<LoadRequest> {
+        let text = |name: &str| json[name].as_str();
+        let space = |name: &str, allowed: &[SpaceKind]| {
+            text(name).map(|given| space_named(given, allowed)).transpose()
+        };
+        Ok(LoadRequest {
+            item_type: item_type(text("item_type").unwrap_or_default())?,
+            item_id: text("item_id").unwrap_or_default().to_owned(),
+            source: space("source", &SpaceKind::ALL)?,
+            destination: space("destination", &WRITABLE)?,
             replace: json["replace"].as_bool().unwrap_or(false),
-        }
+        })
     }
 }
 
+/// The spaces that take copies.
+const WRITABLE: [SpaceKind; 2] = [SpaceKind::Project, SpaceKind::User];
+
 /// Loads an item, and copies it if that is wanted.
+///
+/// # Errors
+///
+/// `CB116` if no space has the item, the errors of its signature, and `CB114` if the copy cannot be written.
 pub fn load(spaces: &Spaces, trust: &Trust, request: &LoadRequest) -> Result<Loaded> {
-    let kind = item_type(&request.item_type)?;
-    let id = ItemId::new(&request.item_id)?;
-    let source = request.source.as_deref().map(|name| space_named(name, &SpaceKind::ALL)).transpose()?;
-    let destination = request.destination.as_deref();
-    let destination =
-        destination.map(|name| space_named(name, &[SpaceKind::Project, SpaceKind::User])).transpose()?;
-    let found = match source {
+    let (kind, id) = (request.item_type, ItemId::new(&request.item_id)?);
+    let destination = request.destination;
+    if let Some(destination) = destination {
+        space_named(destination.as_str(), &WRITABLE)?;
+    }
+    let found = match request.source {
         None => spaces.find(kind, &id)?,
         Some(source) => spaces.space(source).map(|space| space.locate(kind, &id)).transpose()?.flatten(),
     };
@@ -133,25 +178,30 @@ impl Loaded {
     }
 }
 
-/// The answer of `rye_load` to a request, also if it fails.
-pub fn answer(spaces: &Spaces, trust: &Trust, request: &LoadRequest) -> Json {
-    match load(spaces, trust, request) {
+/// The answer of `rye_load` to the arguments of a call, also if it fails.
+pub fn answer(spaces: &Spaces, trust: &Trust, arguments: &Json) -> Json {
+    match LoadRequest::from_json(arguments).and_then(|request| load(spaces, trust, &request)) {
         Ok(loaded) => loaded.to_json(),
         Err(error) => {
+            let text = |name: &str| arguments[name].as_str().unwrap_or_default();
             let mut answer = json!({"status": "error", "error": told_with_path(&error)});
             if error.kind() == ErrorKind::ItemNotFound {
-                answer["item_type"] = request.item_type.clone().into();
+                answer["item_type"] = text("item_type").into();
             }
-            if !request.item_id.is_empty() && ItemType::named(&request.item_type).is_some() {
-                answer["item_id"] = request.item_id.clone().into();
+            if !text("item_id").is_empty() && ItemType::named(text("item_type")).is_some() {
+                answer["item_id"] = text("item_id").into();
             }
             answer
         }
     }
 }
 
-/// A type by its name, or the error that the others give.
-pub(super) fn item_type(name: &str) -> Result<ItemType> {
+/// The type of items that a name means.
+///
+/// # Errors
+///
+/// `CB407` for any other name.
+pub fn item_type(name: &str) -> Result<ItemType> {
     ItemType::named(name).ok_or_else(|| {
         let near = did_you_mean(&nearest(name, ItemType::ALL.map(ItemType::as_str)));
         let hint = near.unwrap_or_else(|| "use directive, tool or knowledge".to_owned());
@@ -220,7 +270,7 @@ mod tests {
 
     impl World {
         fn ask(&self, request: Json) -> Json {
-            answer(&self.spaces, &self.trust, &LoadRequest::from_json(&request))
+            answer(&self.spaces, &self.trust, &request)
         }
     }
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value as Json, json};
 
 use super::outline::Outline;
-use crate::error::Diagnostic;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::Trust;
 use index::{Entry, FIELDS, MOST, Shelf};
@@ -119,6 +119,97 @@ impl SearchRequest {
     }
 }
 
+/// What a search found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SearchResults {
+    /// The best items, at most as many as the request asks for.
+    pub items: Vec<FoundItem>,
+    /// How many items match.
+    pub total: usize,
+    /// Files that could not be read.
+    pub problems: Vec<Diagnostic>,
+}
+
+impl SearchResults {
+    /// The answer of `rye_search` to the request.
+    pub fn to_json(&self, request: &SearchRequest) -> Json {
+        let mut answer = json!({
+            "results": self.items.iter().map(FoundItem::to_json).collect::<Vec<_>>(),
+            "total": self.total,
+            "query": request.query,
+            "scope": request.scope,
+            "space": request.space.map_or("all", SpaceKind::as_str),
+            "limit": request.limit,
+            "offset": request.offset,
+            "search_type": "keyword",
+        });
+        if !self.problems.is_empty() {
+            answer["problems"] = self.problems.iter().map(|found| Json::Object(found.to_json())).collect();
+        }
+        answer
+    }
+}
+
+/// An item that a search found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FoundItem {
+    /// Its type.
+    pub item_type: ItemType,
+    /// Its id.
+    pub id: ItemId,
+    /// Its name.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// Its description.
+    pub description: String,
+    /// How its text begins.
+    pub preview: String,
+    /// Its category.
+    pub category: Option<String>,
+    /// What else it says of itself.
+    pub metadata: Map<String, Json>,
+    /// Its space.
+    pub space: SpaceKind,
+    /// Its file, or its name if it is part of the program.
+    pub path: String,
+    /// How well it fits, from 0 to 1.
+    pub score: f64,
+    /// SHA-256 of what was signed, if a trusted key signed it.
+    pub integrity: Option<String>,
+    /// The space whose item of the same id is used instead of this one.
+    pub shadowed_by: Option<SpaceKind>,
+}
+
+impl FoundItem {
+    /// The item as `rye_search` shows it.
+    pub fn to_json(&self) -> Json {
+        let mut result = json!({
+            "id": self.id.as_str(),
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "preview": self.preview,
+            "source": self.space.as_str(),
+            "path": self.path,
+            "score": self.score,
+        });
+        if let Some(category) = &self.category {
+            result["category"] = category.clone().into();
+        }
+        result["metadata"] = Json::Object(self.metadata.clone());
+        result["signed"] = self.integrity.is_some().into();
+        result["integrity"] = self.integrity.clone().into();
+        result["type"] = self.item_type.as_str().into();
+        if let Some(first) = self.shadowed_by {
+            result["shadowed_by"] = first.as_str().into();
+        }
+        result
+    }
+}
+
 /// Searches the spaces of a project, and remembers what it has read.
 #[derive(Debug)]
 pub struct Searcher {
@@ -151,23 +242,41 @@ impl Searcher {
         Searcher { spaces, shelves: Mutex::default() }
     }
 
-    /// The answer to a request, as `rye_search` gives it.
-    pub fn search(&self, request: &SearchRequest, trust: &Trust) -> Json {
+    /// The answer of `rye_search`, also if it fails.
+    pub fn answer(&self, request: &SearchRequest, trust: &Trust) -> Json {
+        match self.search(request, trust) {
+            Ok(found) => found.to_json(request),
+            Err(error) => {
+                let mut answer = json!({"error": error.diagnostic().message});
+                if let Some(hint) = &error.diagnostic().hint {
+                    answer["hint"] = hint.clone().into();
+                }
+                answer
+            }
+        }
+    }
+
+    /// Finds items.
+    ///
+    /// # Errors
+    ///
+    /// `CB407` if the scope names no type, or the query is too long or has no word.
+    pub fn search(&self, request: &SearchRequest, trust: &Trust) -> Result<SearchResults> {
+        let refuse = |diagnostic: Diagnostic| Err(Error::new(ErrorKind::Usage, diagnostic));
         let Some(scope) = Scope::new(&request.scope) else {
-            return json!({"error": "scope must specify an item_type (e.g., rye.search.directive.*)"});
+            let message = "scope must specify an item_type (e.g., rye.search.directive.*)";
+            return refuse(Diagnostic::new(Code::BadInput, message));
         };
         let texts = request.fields.values().filter_map(Json::as_str).chain([request.query.as_str()]);
         if texts.map(str::len).sum::<usize>() > LONGEST {
-            return json!({
-                "error": format!("the query is longer than {LONGEST} bytes"),
-                "hint": "search for a few words",
-            });
+            let message = format!("the query is longer than {LONGEST} bytes");
+            return refuse(Diagnostic::new(Code::BadInput, message).hint("search for a few words"));
         }
         if !request.query.trim().is_empty() && Query::new(&request.query).is_empty() {
-            return json!({
-                "error": format!("the query `{}` contains no word", request.query),
-                "hint": "write words between AND, OR, NOT and parentheses; quote `\"not\"` to search for the word",
-            });
+            let message = format!("the query `{}` contains no word", request.query);
+            let hint =
+                "write words between AND, OR, NOT and parentheses; quote `\"not\"` to search for the word";
+            return refuse(Diagnostic::new(Code::BadInput, message).hint(hint));
         }
         let lists = self.lists(scope.kind, request.space);
         let problems = self.problems(scope.kind, request.space);
@@ -178,22 +287,8 @@ impl Searcher {
             total = kept.len();
         }
         let shown = best(kept, request, &lists);
-        let results: Vec<Json> =
-            shown.into_iter().filter_map(|hit| self.result(&lists, hit, asked.scope.kind, trust)).collect();
-        let mut answer = json!({
-            "results": results,
-            "total": total,
-            "query": request.query,
-            "scope": request.scope,
-            "space": request.space.map_or("all", SpaceKind::as_str),
-            "limit": request.limit,
-            "offset": request.offset,
-            "search_type": "keyword",
-        });
-        if !problems.is_empty() {
-            answer["problems"] = problems.iter().map(|told| Json::Object(told.to_json())).collect();
-        }
-        answer
+        let items = shown.into_iter().filter_map(|hit| self.result(&lists, hit, asked.scope.kind, trust));
+        Ok(SearchResults { items: items.collect(), total, problems })
     }
 
     /// What could not be read by the last search of a type, so that nobody takes what was found for all that there is.
@@ -253,34 +348,28 @@ impl Searcher {
     }
 
     /// What is shown of an item; nothing if it went away meanwhile.
-    fn result(&self, lists: &[List], hit: Hit, kind: ItemType, trust: &Trust) -> Option<Json> {
+    fn result(&self, lists: &[List], hit: Hit, kind: ItemType, trust: &Trust) -> Option<FoundItem> {
         let (item, outline) = self.outline(lists, hit, kind)?;
         let verified = trust.verify(&item);
-        let located = &item.located;
+        let located = item.located;
         let path = located.path().map_or_else(|| located.name.clone(), |path| path.display().to_string());
-        let mut result = json!({
-            "id": located.id.as_str(),
-            "name": outline.name,
-            "title": outline.title,
-            "description": outline.description,
-            "preview": outline.preview,
-            "source": located.space.as_str(),
-            "path": path,
-            "score": hit.score,
-        });
-        if let Some(category) = outline.category {
-            result["category"] = category.into();
-        }
-        result["metadata"] = Json::Object(outline.metadata);
-        result["signed"] = verified.is_ok().into();
-        result["integrity"] = verified.ok().map(|verified| verified.hash).into();
-        result["type"] = kind.as_str().into();
         // What another space has under the same id is not what an id finds.
-        let first = self.spaces.find(kind, &located.id).ok().flatten();
-        if let Some(first) = first.filter(|first| first.space != located.space) {
-            result["shadowed_by"] = first.space.as_str().into();
-        }
-        Some(result)
+        let first = self.spaces.find(kind, &located.id).ok().flatten().map(|first| first.space);
+        Some(FoundItem {
+            item_type: kind,
+            id: located.id,
+            name: outline.name,
+            title: outline.title,
+            description: outline.description,
+            preview: outline.preview,
+            category: outline.category,
+            metadata: outline.metadata,
+            space: located.space,
+            path,
+            score: hit.score,
+            integrity: verified.ok().map(|verified| verified.hash),
+            shadowed_by: first.filter(|first| *first != located.space),
+        })
     }
 }
 

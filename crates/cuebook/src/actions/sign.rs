@@ -9,14 +9,14 @@ mod validate;
 
 use std::cell::RefCell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::GlobBuilder;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::load::{MOST, item_type};
-use crate::error::Result;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
 use crate::trust::{Purpose, SigningKey, Trust, sign_for, signature_of, told_with_path};
@@ -30,97 +30,319 @@ const EXCLUDED: [&str; 8] =
 const NOT_TOOLS: [&str; 4] = ["package.json", "package-lock.json", "tsconfig.json", "pyproject.toml"];
 
 /// What is to be signed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// ```
+/// use cuebook::actions::sign::SignRequest;
+/// use cuebook::items::ItemType;
+///
+/// assert!(!SignRequest::new(ItemType::Tool, "desk/order").is_pattern());
+/// assert!(SignRequest::new(ItemType::Tool, "desk/*").is_pattern());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SignRequest {
     /// The type of the items.
-    pub item_type: String,
+    pub item_type: ItemType,
     /// The id of one, or a pattern with `*` or `?`.
     pub item_id: String,
-    /// The space that they are in: `project` or `user`.
-    pub source: Option<String>,
+    /// The space that they are in: the project's or the user's.
+    pub space: SpaceKind,
 }
 
 impl SignRequest {
-    /// Reads a request as `rye_sign` takes it.
-    pub fn from_json(json: &Json) -> SignRequest {
-        let text = |name: &str| json[name].as_str().map(str::to_owned);
-        SignRequest {
-            item_type: text("item_type").unwrap_or_default(),
-            item_id: text("item_id").unwrap_or_default(),
-            source: text("source"),
-        }
+    /// Signs one item of the project, or all that a pattern with `*` or `?` matches.
+    pub fn new(item_type: ItemType, item_id: impl Into<String>) -> SignRequest {
+        SignRequest { item_type, item_id: item_id.into(), space: SpaceKind::Project }
+    }
+
+    /// The same in another space.
+    pub fn in_space(mut self, space: SpaceKind) -> SignRequest {
+        self.space = space;
+        self
     }
 
     /// Whether it is a pattern.
     pub fn is_pattern(&self) -> bool {
         self.item_id.contains(['*', '?'])
     }
+
+    /// Reads a request as `rye_sign` takes it.
+    ///
+    /// # Errors
+    ///
+    /// `CB407` for an unknown type or space.
+    pub fn from_json(json: &Json) -> Result<SignRequest> {
+        let text = |name: &str| json[name].as_str().unwrap_or_default();
+        let kind = item_type(text("item_type"))?;
+        let space = match json["source"].as_str() {
+            None => SpaceKind::Project,
+            Some(name) => SpaceKind::named(name).ok_or_else(|| {
+                let diagnostic = Diagnostic::new(Code::BadInput, format!("Unknown source: {name}"));
+                Error::new(ErrorKind::Usage, diagnostic.hint("use project or user"))
+            })?,
+        };
+        Ok(SignRequest::new(kind, text("item_id")).in_space(space))
+    }
 }
 
-/// Signs one item or many, and answers as `rye_sign` does. Of many it tells how many are done, and of how many.
+/// What was signed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Signed {
+    /// The item with the id of the request.
+    Item(SignedItem),
+    /// The items that the pattern of the request matches.
+    Items(SignedItems),
+}
+
+/// An item that was signed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SignedItem {
+    /// Its type.
+    pub item_type: ItemType,
+    /// Its id.
+    pub item_id: ItemId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its space.
+    pub space: SpaceKind,
+    /// SHA-256 of what was signed, in hexadecimal digits.
+    pub hash: String,
+    /// The fingerprint of the key.
+    pub fingerprint: String,
+    /// When it was signed.
+    pub signed_at: String,
+    /// What to know about it: the key is not trusted, or the signing time was not recorded.
+    pub warnings: Vec<String>,
+    signature: Json,
+}
+
+impl SignedItem {
+    /// The answer of `rye_sign`.
+    pub fn to_json(&self) -> Json {
+        let what = match self.item_type {
+            ItemType::Directive => "Directive",
+            ItemType::Tool => "Tool",
+            ItemType::Knowledge => "Knowledge entry",
+        };
+        json!({
+            "status": "signed",
+            "item_id": self.item_id.as_str(),
+            "path": self.path.display().to_string(),
+            "location": self.space.as_str(),
+            "signature": self.signature,
+            "warnings": self.warnings,
+            "message": format!("{what} validated and signed."),
+        })
+    }
+}
+
+/// The items that a pattern matches.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SignedItems {
+    /// Those that were signed.
+    pub signed: Vec<ItemId>,
+    /// Those that were not, and why.
+    pub failed: Vec<(ItemId, Error)>,
+    /// What to know about them: the signing times were not recorded.
+    pub warnings: Vec<String>,
+    /// What the answer says of those that were not signed.
+    refused: Vec<Json>,
+}
+
+impl SignedItems {
+    /// How many items the pattern matches.
+    pub fn total(&self) -> usize {
+        self.signed.len() + self.failed.len()
+    }
+
+    /// The answer of `rye_sign`.
+    pub fn to_json(&self) -> Json {
+        let signed: Vec<&str> = self.signed.iter().map(ItemId::as_str).collect();
+        let more =
+            if self.failed.is_empty() { String::new() } else { format!(", {} failed", self.failed.len()) };
+        let total = self.total();
+        let mut answer = json!({
+            "signed": signed,
+            "failed": self.refused,
+            "total": total,
+            "summary": format!("Signed {}/{total} items{more}", signed.len()),
+            "status": "completed",
+        });
+        if !self.warnings.is_empty() {
+            answer["warnings"] = json!(self.warnings);
+        }
+        answer
+    }
+}
+
+impl Signed {
+    /// The answer of `rye_sign`.
+    pub fn to_json(&self) -> Json {
+        match self {
+            Signed::Item(item) => item.to_json(),
+            Signed::Items(items) => items.to_json(),
+        }
+    }
+
+    /// The warnings of one item or of all together.
+    pub fn warnings(&self) -> &[String] {
+        match self {
+            Signed::Item(item) => &item.warnings,
+            Signed::Items(items) => &items.warnings,
+        }
+    }
+}
+
+/// Signs one item, or all that a pattern matches. It reports how many are done, and of how many. Items of a pattern that cannot be
+/// signed are in [`SignedItems::failed`].
+///
+/// # Errors
+///
+/// `CB116` if there is no such item or none matches, `CB227` without a key, and what is wrong with the item.
 pub fn sign(
     spaces: &Spaces,
     trust: &Trust,
     request: &SignRequest,
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
+) -> Result<Signed> {
+    attempt(spaces, trust, request, now, progress).map_err(|refused| refused.error)
+}
+
+/// The answer of `rye_sign` to the arguments of a call, also if it fails.
+pub fn answer(
+    spaces: &Spaces,
+    trust: &Trust,
+    arguments: &Json,
+    now: Timestamp,
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Json {
-    let kind = match item_type(&request.item_type) {
-        Ok(kind) => kind,
-        Err(error) => return failed(error.diagnostic().message.clone()),
-    };
-    let space = match request.source.as_deref() {
-        None | Some("project") => SpaceKind::Project,
-        Some("user") => SpaceKind::User,
-        Some("system") => {
-            let mut answer = failed("Items of the system space cannot be signed".to_owned());
-            answer["hint"] = "copy it to the project or to your own space first: cuebook load".into();
-            return answer;
+    let request = SignRequest::from_json(arguments).map_err(Refused::new);
+    match request.and_then(|request| attempt(spaces, trust, &request, now, progress)) {
+        Ok(signed) => signed.to_json(),
+        Err(refused) => refused.answer,
+    }
+}
+
+/// Why nothing was signed: for programs, and as `rye_sign` answers.
+struct Refused {
+    error: Error,
+    answer: Json,
+}
+
+impl Refused {
+    fn new(error: Error) -> Box<Refused> {
+        let answer = json!({"status": "error", "error": error.diagnostic().message});
+        Box::new(Refused { error, answer })
+    }
+
+    /// The same, and the answer has the error's hint.
+    fn with_hint(error: Error) -> Box<Refused> {
+        let hint = error.diagnostic().hint.clone();
+        Refused::new(error).and("hint", hint.into())
+    }
+
+    fn and(mut self: Box<Refused>, name: &str, value: Json) -> Box<Refused> {
+        self.answer[name] = value;
+        self
+    }
+
+    /// A file that cannot be read, signed or written.
+    fn of_file(path: &Path, error: Error) -> Box<Refused> {
+        let mut answer = json!({"status": "error", "error": told_with_path(&error)});
+        if let Some(hint) = &error.diagnostic().hint {
+            answer["hint"] = hint.clone().into();
         }
-        Some(other) => return failed(format!("Unknown source: {other}")),
-    };
+        answer["path"] = path.display().to_string().into();
+        Box::new(Refused { error, answer })
+    }
+
+    /// A file that does not say what its type must say. Each issue is a finding.
+    fn invalid(located: &Located, path: &Path, mut answer: Json) -> Box<Refused> {
+        let code = match located.kind {
+            ItemType::Directive => Code::BadDirective,
+            ItemType::Tool => Code::BadTool,
+            ItemType::Knowledge => Code::BadKnowledge,
+        };
+        let what = answer["error"].as_str().unwrap_or_default();
+        let issues = ["issues", "details"].iter().find_map(|field| answer[field].as_array());
+        let mut messages: Vec<String> = issues
+            .into_iter()
+            .flatten()
+            .filter_map(|issue| Some(format!("{what}: {}", issue.as_str()?)))
+            .collect();
+        if messages.is_empty() {
+            messages.push(what.to_owned());
+        }
+        let hint = answer["hint"].as_str().unwrap_or("fix it, then sign the file");
+        let finding = |message| Diagnostic::new(code, message).file(&located.name);
+        let mut findings: Vec<Diagnostic> = messages.into_iter().map(finding).collect();
+        // The hint is about all of them, so only the last one shows it.
+        if let Some(last) = findings.pop() {
+            findings.push(last.hint(hint));
+        }
+        let error = Error::all(ErrorKind::PromptRead, findings);
+        answer["status"] = "error".into();
+        answer["path"] = path.display().to_string().into();
+        Box::new(Refused { error, answer })
+    }
+}
+
+fn usage(message: &str, hint: &str) -> Error {
+    Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
+}
+
+/// Items that are part of the program.
+fn read_only() -> Error {
+    let hint = "copy it to the project or to your own space first: cuebook load";
+    usage("Items of the system space cannot be signed", hint)
+}
+
+fn attempt(
+    spaces: &Spaces,
+    trust: &Trust,
+    request: &SignRequest,
+    now: Timestamp,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Signed, Box<Refused>> {
+    let kind = request.item_type;
+    if request.space == SpaceKind::System {
+        return Err(Refused::with_hint(read_only()));
+    }
     // A project that is the user's own folder has one space.
     let own = || spaces.space(SpaceKind::Project).filter(|_| spaces.user_folder().is_some());
-    let found = spaces.space(space).or_else(own).and_then(|space| Some((space, space.folder()?)));
+    let found = spaces.space(request.space).or_else(own).and_then(|space| Some((space, space.folder()?)));
     let Some((space, folder)) = found else {
-        return failed("there is no user space: set USER_SPACE".to_owned());
+        return Err(Refused::new(usage("there is no user space: set USER_SPACE", "set it to a folder")));
     };
     let signer = Signer { spaces, trust, folder, now, made: RefCell::default() };
     if request.is_pattern() {
-        let mut answer = signer.batch(kind, space, &request.item_id, progress);
-        signer.record(space.kind(), &mut answer);
-        return answer;
+        let mut items = signer.batch(kind, space, &request.item_id, progress)?;
+        items.warnings.extend(signer.record(space.kind()));
+        return Ok(Signed::Items(items));
     }
-    let id = match ItemId::new(&request.item_id) {
-        Ok(id) => id,
-        Err(error) => return failed(error.diagnostic().message.clone()),
+    let id = ItemId::new(&request.item_id).map_err(Refused::new)?;
+    let Some(located) = space.locate(kind, &id).map_err(Refused::new)? else {
+        return Err(missing(spaces, kind, &id));
     };
-    let located = match space.locate(kind, &id) {
-        Ok(Some(located)) => located,
-        Ok(None) => {
-            let missing = spaces.not_found(kind, &id);
-            let file = format!("{FOLDER}/{}/{id}.{}", kind.folder(), kind.extensions()[0]);
-            let mut answer = failed(missing.diagnostic().message.clone());
-            answer["hint"] = format!("Create file at {file}").into();
-            let near = missing.diagnostic().hint.as_deref().filter(|hint| hint.starts_with("did you mean"));
-            if let Some(near) = near {
-                answer["did_you_mean"] = near.into();
-            }
-            return answer;
-        }
-        Err(error) => return failed(error.diagnostic().message.clone()),
-    };
-    match SigningKey::load(spaces) {
-        Ok(key) => {
-            let mut answer = signer.one(&located, &key);
-            signer.record(space.kind(), &mut answer);
-            answer
-        }
-        Err(error) => {
-            let mut answer = failed(error.diagnostic().message.clone());
-            answer["hint"] = error.diagnostic().hint.clone().into();
-            answer
-        }
+    let key = SigningKey::load(spaces).map_err(Refused::with_hint)?;
+    let mut item = signer.one(&located, &key)?;
+    item.warnings.extend(signer.record(space.kind()));
+    Ok(Signed::Item(item))
+}
+
+/// An item that the space does not have.
+fn missing(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Box<Refused> {
+    let error = spaces.not_found(kind, id);
+    let file = format!("{FOLDER}/{}/{id}.{}", kind.folder(), kind.extensions()[0]);
+    let near = error.diagnostic().hint.clone().filter(|hint| hint.starts_with("did you mean"));
+    let refused = Refused::new(error).and("hint", format!("Create file at {file}").into());
+    match near {
+        Some(near) => refused.and("did_you_mean", near.into()),
+        None => refused,
     }
 }
 
@@ -134,56 +356,28 @@ struct Signer<'s> {
 }
 
 impl Signer<'_> {
-    /// Records the signatures that were made, all at once. One that is not recorded is valid all the same.
-    fn record(&self, space: SpaceKind, answer: &mut Json) {
-        if let Err(error) = self.trust.record_signed(space, &self.made.borrow()) {
-            let warning =
-                format!("Cuebook could not record the signing time: {}", error.diagnostic().message);
-            match answer["warnings"].as_array_mut() {
-                Some(warnings) => warnings.push(warning.into()),
-                None => answer["warnings"] = json!([warning]),
-            }
-        }
+    /// Records the signatures that were made, all at once. One that is not recorded is valid all the same: the warning says so.
+    fn record(&self, space: SpaceKind) -> Option<String> {
+        let error = self.trust.record_signed(space, &self.made.borrow()).err()?;
+        Some(format!("Cuebook could not record the signing time: {}", error.diagnostic().message))
     }
 
-    /// Signs one item and says how it went.
-    fn one(&self, located: &Located, key: &SigningKey) -> Json {
+    /// Signs one item.
+    fn one(&self, located: &Located, key: &SigningKey) -> Result<SignedItem, Box<Refused>> {
         let Some(path) = located.path() else {
-            return failed("Items of the system space cannot be signed".into());
+            return Err(Refused::new(read_only()));
         };
-        let shown = path.display().to_string();
-        let refused = |mut answer: Json| {
-            answer["status"] = "error".into();
-            answer["path"] = shown.clone().into();
-            answer
-        };
-        let told = |error: &crate::Error| {
-            let mut answer = json!({"status": "error", "error": told_with_path(error)});
-            if let Some(hint) = &error.diagnostic().hint {
-                answer["hint"] = hint.clone().into();
-            }
-            refused(answer)
-        };
-        let bytes = match files::read_bytes(path, &located.name, MOST) {
-            Ok(bytes) => bytes,
-            Err(error) => return told(&error),
-        };
-        let said = match validate::validate(located, &bytes) {
-            Ok(said) => said,
-            Err(refusal) => return refused(refusal),
-        };
+        let fail = |error: Error| Refused::of_file(path, error);
+        let bytes = files::read_bytes(path, &located.name, MOST).map_err(fail)?;
+        let said =
+            validate::validate(located, &bytes).map_err(|answer| Refused::invalid(located, path, answer))?;
         let purpose = Purpose::of(located);
-        let signed = match sign_for(&purpose, located.extension, &bytes, key, self.now) {
-            Ok(signed) => signed,
-            Err(error) => return told(&error),
-        };
-        if let Err(error) = self.write(path, &located.name, &bytes, &signed) {
-            return told(&error);
-        }
+        let signed = sign_for(&purpose, located.extension, &bytes, key, self.now).map_err(fail)?;
+        self.write(path, &located.name, &bytes, &signed).map_err(fail)?;
         let mut warnings = Vec::new();
         let signature = signature_of(located.extension, &signed);
-        let signed_at = signature["timestamp"].as_str().unwrap_or_default().to_owned();
-        self.made.borrow_mut().push((purpose, signed_at));
+        let text = |name: &str| signature[name].as_str().unwrap_or_default().to_owned();
+        self.made.borrow_mut().push((purpose, text("timestamp")));
         if self.trust.trusts(key.fingerprint()).is_ok_and(|key| key.is_none()) {
             warnings.push(format!(
                 "your key {} is not in your trust store: cuebook trust add",
@@ -193,19 +387,16 @@ impl Signer<'_> {
         if let (ItemType::Tool, Some(version)) = (located.kind, said.version) {
             self.drop_lockfile(located.id.as_str(), &version);
         }
-        let what = match located.kind {
-            ItemType::Directive => "Directive",
-            ItemType::Tool => "Tool",
-            ItemType::Knowledge => "Knowledge entry",
-        };
-        json!({
-            "status": "signed",
-            "item_id": located.id.as_str(),
-            "path": shown,
-            "location": located.space.as_str(),
-            "signature": signature,
-            "warnings": warnings,
-            "message": format!("{what} validated and signed."),
+        Ok(SignedItem {
+            item_type: located.kind,
+            item_id: located.id.clone(),
+            path: path.to_owned(),
+            space: located.space,
+            hash: text("hash"),
+            fingerprint: text("pubkey_fp"),
+            signed_at: text("timestamp"),
+            warnings,
+            signature,
         })
     }
 
@@ -249,49 +440,50 @@ impl Signer<'_> {
         space: &crate::items::Space,
         pattern: &str,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Json {
+    ) -> Result<SignedItems, Box<Refused>> {
         // A pattern without a folder means items anywhere.
         let whole = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-        let glob = match GlobBuilder::new(&whole).literal_separator(true).build() {
-            Ok(glob) => glob.compile_matcher(),
-            Err(error) => return failed(format!("invalid pattern `{pattern}`: {}", error.kind())),
-        };
-        let all = match self.spaces.walk(kind, space) {
-            Ok(all) => all,
-            Err(error) => return failed(error.diagnostic().message.clone()),
-        };
+        let glob = GlobBuilder::new(&whole).literal_separator(true).build().map_err(|error| {
+            let message = format!("invalid pattern `{pattern}`: {}", error.kind());
+            Refused::new(usage(&message, "`*` matches a part of a name, and `**` matches folders"))
+        })?;
+        let glob = glob.compile_matcher();
+        let all = self.spaces.walk(kind, space).map_err(Refused::new)?;
         let found: Vec<Located> =
             all.into_iter().filter(|item| !is_excluded(item) && glob.is_match(item.id.as_str())).collect();
         if found.is_empty() {
-            let mut answer = failed(format!("No {kind} items match: {pattern}"));
-            answer["searched_in"] = self.folder.join(kind.folder()).display().to_string().into();
-            return answer;
+            let searched = self.folder.join(kind.folder()).display().to_string();
+            let hint = format!("the items are in {searched}; list them: cuebook search '' --scope {kind}");
+            let message = format!("No {kind} items match: {pattern}");
+            let diagnostic = Diagnostic::new(Code::ItemNotFound, message).hint(hint);
+            let error = Error::new(ErrorKind::ItemNotFound, diagnostic);
+            return Err(Refused::new(error).and("searched_in", searched.into()));
         }
-        let key = match SigningKey::load(self.spaces) {
-            Ok(key) => key,
-            Err(error) => return failed(error.diagnostic().message.clone()),
-        };
+        let key = SigningKey::load(self.spaces).map_err(Refused::new)?;
         let total = found.len();
-        let (mut signed, mut refused) = (Vec::new(), Vec::new());
+        let mut items = SignedItems::default();
         for (done, item) in found.iter().enumerate() {
             progress(done, total);
-            let mut answer = self.one(item, &key);
-            if answer["status"] == "signed" {
-                signed.push(item.id.as_str().to_owned());
-                continue;
+            match self.one(item, &key) {
+                Ok(signed) => items.signed.push(signed.item_id),
+                Err(refused) => items.refuse(&item.id, *refused),
             }
-            let mut one = json!({"item": item.id.as_str(), "error": answer["error"].take()});
-            let details = ["issues", "details"].iter().find_map(|name| answer[name].as_array().cloned());
-            if let Some(mut details) = details {
-                details.truncate(2);
-                one["details"] = details.into();
-            }
-            refused.push(one);
         }
         progress(total, total);
-        let more = if refused.is_empty() { String::new() } else { format!(", {} failed", refused.len()) };
-        let summary = format!("Signed {}/{total} items{more}", signed.len());
-        json!({"signed": signed, "failed": refused, "total": total, "summary": summary, "status": "completed"})
+        Ok(items)
+    }
+}
+
+impl SignedItems {
+    fn refuse(&mut self, id: &ItemId, Refused { error, mut answer }: Refused) {
+        let mut one = json!({"item": id.as_str(), "error": answer["error"].take()});
+        let details = ["issues", "details"].iter().find_map(|name| answer[name].as_array().cloned());
+        if let Some(mut details) = details {
+            details.truncate(2);
+            one["details"] = details.into();
+        }
+        self.refused.push(one);
+        self.failed.push((id.clone(), error));
     }
 }
 
@@ -299,8 +491,4 @@ fn is_excluded(item: &Located) -> bool {
     let file = format!("{}.{}", item.id.name(), item.extension);
     let mut folders = item.id.category().split('/');
     NOT_TOOLS.contains(&file.as_str()) || folders.any(|folder| EXCLUDED.contains(&folder))
-}
-
-fn failed(message: String) -> Json {
-    json!({"status": "error", "error": message})
 }

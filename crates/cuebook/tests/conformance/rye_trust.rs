@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuebook::actions::load::{self, LoadRequest};
+use cuebook::actions::load;
 use cuebook::actions::search::{Query, Scope, SearchRequest, Searcher};
-use cuebook::actions::sign::{SignRequest, sign};
+use cuebook::actions::sign;
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{PublicKey, SigningKey, Trust, sign_as_rye};
 use cuebook::{Code, ErrorKind};
@@ -218,7 +218,7 @@ impl World {
         let mut request = case["input"]["call"].clone();
         request["project_path"] = Json::Null;
         let searcher = Searcher::new(self.spaces.clone());
-        let found = searcher.search(&SearchRequest::from_json(&request), &self.trust);
+        let found = searcher.answer(&SearchRequest::from_json(&request), &self.trust);
         let expect = &case["expect"];
         if expect.get("error").is_some() {
             return same(&found, expect);
@@ -287,7 +287,7 @@ impl World {
                 }
             }
         }
-        let found = load::answer(&self.spaces, &self.trust, &LoadRequest::from_json(call));
+        let found = load::answer(&self.spaces, &self.trust, call);
         let wanted: Json = serde_json::from_str(&self.here(&expect.to_string())).unwrap();
         // A directive that Rye signed is signed narrowly, which is told instead of being loaded.
         if kind == Some(ItemType::Directive) && expect["status"] == "success" {
@@ -342,7 +342,7 @@ impl World {
             None if !path.is_empty() => return None,
             None => {}
         }
-        let found = sign(&self.spaces, &self.trust, &SignRequest::from_json(call), now(), &mut |_, _| {});
+        let found = sign::answer(&self.spaces, &self.trust, call, now(), &mut |_, _| {});
         let mut wanted: Json = serde_json::from_str(&self.here(&expect.to_string())).unwrap();
         let mut found = found;
         if expect["status"] == "signed" {

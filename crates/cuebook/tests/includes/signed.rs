@@ -279,8 +279,9 @@ fn the_cases_of_a_directive_are_no_item() {
     let project = Project::new().with(".ai/directives/demo/greet.tests.md", "## a\n");
     let spaces = Spaces::new(project.project.path(), Some(project.user.path()));
     let trust = Trust::new(&spaces);
-    let answer = Searcher::new(spaces.clone()).search(&SearchRequest::new("directive.demo.*", ""), &trust);
-    assert_eq!((&answer["total"], &answer["results"][0]["id"]), (&json!(1), &json!("demo/greet")));
+    let found = Searcher::new(spaces.clone()).search(&SearchRequest::new("directive.demo.*", ""), &trust);
+    let found = found.unwrap();
+    assert_eq!((found.total, found.items[0].id.as_str()), (1, "demo/greet"));
     let id = ItemId::new("demo/greet.tests").unwrap();
     assert!(spaces.find(ItemType::Directive, &id).unwrap().is_none());
 }

@@ -30,7 +30,7 @@ impl World {
     }
 
     fn ask(&self, request: Json) -> Json {
-        self.searcher.search(&SearchRequest::from_json(&request), &self.trust)
+        self.searcher.answer(&SearchRequest::from_json(&request), &self.trust)
     }
 
     fn ids(&self, query: &str) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::{SignRequest, sign};
+use super::{SignRequest, Signed, answer, sign};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::{SigningKey, Trust};
 
@@ -46,13 +46,7 @@ impl World {
     }
 
     fn ask(&self, request: Json) -> Json {
-        sign(
-            &self.spaces,
-            &self.trust,
-            &SignRequest::from_json(&request),
-            Timestamp::UNIX_EPOCH,
-            &mut |_, _| {},
-        )
+        answer(&self.spaces, &self.trust, &request, Timestamp::UNIX_EPOCH, &mut |_, _| {})
     }
 
     fn verifies(&self, kind: ItemType, id: &str) -> bool {
@@ -115,10 +109,14 @@ fn many_are_signed_by_a_pattern_and_each_failure_is_told() {
     world.write("knowledge/demo/deep/three.md", &KNOWLEDGE.replace("NAME", "three"));
     world.write("knowledge/node_modules/x/readme.md", "no item of ours");
     let mut told = Vec::new();
-    let request = SignRequest { item_type: "knowledge".into(), item_id: "*".into(), source: None };
-    let answer = sign(&world.spaces, &world.trust, &request, Timestamp::UNIX_EPOCH, &mut |done, of| {
+    let request = SignRequest::new(ItemType::Knowledge, "*");
+    let signed = sign(&world.spaces, &world.trust, &request, Timestamp::UNIX_EPOCH, &mut |done, of| {
         told.push((done, of))
     });
+    let Signed::Items(items) = signed.unwrap() else { panic!("a pattern signs many") };
+    let (id, error) = &items.failed[0];
+    assert_eq!((id.as_str(), error.code()), ("demo/deep/three", crate::error::Code::BadKnowledge));
+    let answer = items.to_json();
     assert_eq!(answer["signed"], json!(["demo/one", "demo/two"]));
     assert_eq!(answer["summary"], "Signed 2/3 items, 1 failed");
     assert_eq!((&answer["total"], &answer["status"]), (&json!(3), &json!("completed")));

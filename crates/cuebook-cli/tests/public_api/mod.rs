@@ -1,0 +1,72 @@
+//! The public API of the crates that programs embed, as a list in `api.txt` of each crate.
+//!
+//! A change of the API is a change of the list, which a reviewer sees. `CUEBOOK_BLESS=1` writes the lists anew.
+
+mod crates;
+mod listing;
+
+use std::path::Path;
+
+use listing::Listing;
+
+/// The crates whose API programs use.
+const LISTED: [&str; 3] = ["cuebook", "cuebook-template", "cuebook-run"];
+
+#[test]
+fn the_public_api_is_listed() {
+    let crates = crates::Crates::read(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    let mut changed = Vec::new();
+    for name in LISTED {
+        let listed = Listing::of(&crates, name);
+        assert!(listed.lines().count() > 100, "{name} has more items than that");
+        let file = crates.folder.join(name).join("api.txt");
+        let known = std::fs::read_to_string(&file).unwrap_or_default();
+        if known == listed {
+            continue;
+        }
+        if std::env::var_os("CUEBOOK_BLESS").is_some() {
+            std::fs::write(&file, listed).unwrap();
+            continue;
+        }
+        let old: std::collections::BTreeSet<&str> = known.lines().collect();
+        let new: std::collections::BTreeSet<&str> = listed.lines().collect();
+        changed.extend(old.difference(&new).map(|line| format!("{name} - {line}")));
+        changed.extend(new.difference(&old).map(|line| format!("{name} + {line}")));
+    }
+    let hint = "if that is meant: CUEBOOK_BLESS=1 cargo test -p cuebook-cli --test house public_api";
+    assert!(changed.is_empty(), "the public API changed; {hint}\n{}", changed.join("\n"));
+}
+
+#[test]
+fn a_listing_names_what_programs_can_reach() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(
+        "one/src/lib.rs",
+        "mod inner; pub use inner::{Shown, made as make}; pub use two_half::Other; pub mod open;",
+    );
+    write(
+        "one/src/inner.rs",
+        "use jiff::Timestamp; #[derive(Debug)] #[non_exhaustive] pub struct Shown { pub at: Timestamp, hidden: u8 } \
+         pub struct Unreachable; pub fn made(n: u8) -> Shown { todo!() } \
+         impl Shown { pub fn name(&self) -> &str { \"\" } fn secret(&self) {} } impl Clone for Shown { }",
+    );
+    write("one/src/open.rs", "pub enum Choice { A, B(u8) } #[cfg(test)] pub mod tests { pub fn no() {} }");
+    write("two-half/src/lib.rs", "pub trait Other { fn go(&self); } pub struct NotExported;");
+    let crates = crates::Crates::read(folder.path());
+    assert_eq!(
+        Listing::of(&crates, "one"),
+        "pub enum one::open::Choice { A, B(u8) }\n\
+         pub fn one::Shown::name(&self) -> &str\n\
+         pub fn one::make(n: u8) -> Shown\n\
+         pub struct one::Shown { pub at: Timestamp, .. } #[derive(Debug)] #[non_exhaustive]\n\
+         pub trait one::Other { fn go(&self); }\n\
+         impl Clone for one::Shown\n\
+         # types of other crates\n\
+         jiff::Timestamp: one::Shown\n"
+    );
+}
