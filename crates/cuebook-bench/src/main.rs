@@ -29,6 +29,7 @@ mod table;
 mod templates;
 mod threads;
 mod trust;
+mod warm;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -53,6 +54,7 @@ const TABLES: &[Named] = &[
     ("templates", templates::run),
     ("threads", threads::run),
     ("trust", trust::run),
+    ("warm", warm::run),
 ];
 
 fn main() -> ExitCode {

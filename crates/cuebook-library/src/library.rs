@@ -5,6 +5,7 @@
 //! hundred thousand prompts opens as fast as an empty one and is never out of date. A conflict is never decided by the
 //! order of the places (see [`Library::choose`]).
 
+#[cfg_attr(not(feature = "archives"), allow(dead_code, unused_imports))]
 mod archive;
 #[doc(hidden)]
 pub mod builtin;

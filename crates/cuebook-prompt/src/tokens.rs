@@ -13,21 +13,19 @@
 mod boundary;
 mod counter;
 mod families;
+#[cfg(feature = "tokens")]
+mod loaded;
+#[cfg(feature = "tokens")]
 mod merge;
+#[cfg(feature = "tokens")]
 mod pieces;
+#[cfg(feature = "tokens")]
 mod table;
 
 use std::fmt;
-use std::sync::OnceLock;
-
-use regex::Regex;
 
 pub use boundary::splits_between;
 pub use counter::Counter;
-
-use merge::Merger;
-use pieces::Pieces;
-use table::Table;
 
 /// A list of tokens, and how texts are cut into them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,46 +46,6 @@ impl Vocabulary {
         match self {
             Vocabulary::O200k => "o200k_base",
             Vocabulary::Cl100k => "cl100k_base",
-        }
-    }
-
-    /// The vocabulary in memory. The first call of a process unpacks it, in less than a tenth of a second.
-    fn load(self) -> &'static Loaded {
-        let (packed, pattern): (&[u8], &str) = match self {
-            Vocabulary::O200k => (include_bytes!("tokens/data/o200k_base.zlib"), pieces::O200K),
-            Vocabulary::Cl100k => (include_bytes!("tokens/data/cl100k_base.zlib"), pieces::CL100K),
-        };
-        let load = || Loaded { table: Table::unpack(packed), pattern: pieces::compile(pattern) };
-        self.kept().get_or_init(load)
-    }
-
-    /// Whether this process has unpacked the vocabulary. Only a count does that, and a render never counts.
-    pub fn is_loaded(self) -> bool {
-        self.kept().get().is_some()
-    }
-
-    fn kept(self) -> &'static OnceLock<Loaded> {
-        static O200K: OnceLock<Loaded> = OnceLock::new();
-        static CL100K: OnceLock<Loaded> = OnceLock::new();
-        match self {
-            Vocabulary::O200k => &O200K,
-            Vocabulary::Cl100k => &CL100K,
-        }
-    }
-}
-
-/// A vocabulary that is ready to count.
-struct Loaded {
-    table: Table,
-    pattern: Regex,
-}
-
-impl Loaded {
-    /// Visits the tokens of a text in order.
-    fn tokens(&self, text: &str, mut visit: impl FnMut(u32)) {
-        let mut merger = Merger::default();
-        for piece in Pieces::of(&self.pattern, text) {
-            merger.tokens(&self.table, piece.as_bytes(), &mut visit);
         }
     }
 }
@@ -162,12 +120,20 @@ impl Tokenizer {
 
     /// Whether the model sees exactly as many tokens in a text as are counted, or `false` for an estimate.
     pub const fn is_exact(&self) -> bool {
-        self.why.is_none()
+        cfg!(feature = "tokens") && self.why.is_none()
     }
 
     /// A sentence without its full stop that says why the count is an estimate; `None` if it is exact.
     pub fn why(&self) -> Option<&str> {
-        self.why.as_deref()
+        match cfg!(feature = "tokens") {
+            true => self.why.as_deref(),
+            false => Some(WITHOUT),
+        }
+    }
+
+    /// Whether OpenAI publishes the vocabulary of the model.
+    pub fn is_published(model: &str) -> bool {
+        families::vocabulary(model).is_some()
     }
 
     /// How many tokens a text has.
@@ -179,6 +145,7 @@ impl Tokenizer {
     /// assert_eq!(tokenizer.count("Hello, world!"), 4);
     /// assert_eq!(tokenizer.count("<|endoftext|>"), 7);
     /// ```
+    #[cfg(feature = "tokens")]
     pub fn count(&self, text: &str) -> usize {
         let mut count = 0;
         // An empty text is no reason to load a vocabulary.
@@ -196,6 +163,7 @@ impl Tokenizer {
     /// let tokens = Tokenizer::for_model("gpt-4o").encode("Hello, world!");
     /// assert_eq!(tokens.iter().map(|token| token.bytes).collect::<Vec<_>>(), [5, 1, 6, 1]);
     /// ```
+    #[cfg(feature = "tokens")]
     pub fn encode(&self, text: &str) -> Vec<Token> {
         let mut tokens = Vec::new();
         if !text.is_empty() {
@@ -213,7 +181,36 @@ impl Tokenizer {
     }
 }
 
-#[cfg(test)]
+/// Why counts are estimates in a program without vocabularies.
+const WITHOUT: &str =
+    "This program was built without the feature `tokens`, so four bytes are estimated as one token";
+
+/// Bytes of a token, where no vocabulary says better.
+#[cfg(not(feature = "tokens"))]
+const BYTES: usize = 4;
+
+#[cfg(not(feature = "tokens"))]
+impl Vocabulary {
+    /// Whether this process has unpacked the vocabulary: it has none.
+    pub fn is_loaded(self) -> bool {
+        false
+    }
+}
+
+#[cfg(not(feature = "tokens"))]
+impl Tokenizer {
+    /// How many tokens a text has, as an estimate.
+    pub fn count(&self, text: &str) -> usize {
+        text.len().div_ceil(BYTES)
+    }
+
+    /// As many tokens as are estimated, each with the bytes that it stands for.
+    pub fn encode(&self, text: &str) -> Vec<Token> {
+        text.as_bytes().chunks(BYTES).map(|bytes| Token { id: 0, bytes: bytes.len() }).collect()
+    }
+}
+
+#[cfg(all(test, feature = "tokens"))]
 mod tests {
     use super::*;
 

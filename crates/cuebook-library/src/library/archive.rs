@@ -15,10 +15,12 @@
 //! This module writes below the folder that it was given and nowhere else. It does not read the manifest.
 
 mod folder;
+#[cfg(feature = "archives")]
 mod tar;
+#[cfg(feature = "archives")]
 mod zip;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "archives"))]
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
@@ -326,6 +328,15 @@ impl<'u> Writer<'u> {
         files::write_error(&format!("{}: {}", self.name, quoted(path)), error)
     }
 
+    #[cfg(not(feature = "archives"))]
+    fn unpack_archive(&mut self, _: &Path) -> Result<()> {
+        let message = "this program was built without the feature `archives`";
+        let hint = "unpack the archive, and install the folder";
+        let diagnostic = Diagnostic::new(Code::ArchiveRefused, message).file(self.name).hint(hint);
+        Err(Error::new(ErrorKind::Pack, diagnostic))
+    }
+
+    #[cfg(feature = "archives")]
     fn unpack_archive(&mut self, from: &Path) -> Result<()> {
         let unreadable = |error: io::Error| files::io_error(self.name, &error);
         let mut file = File::open(from).map_err(unreadable)?;

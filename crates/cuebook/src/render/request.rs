@@ -33,7 +33,7 @@ impl Provider {
         if model.contains("gemini") {
             return Some(Provider::Gemini);
         }
-        if Tokenizer::for_model(&model).is_exact() {
+        if Tokenizer::is_published(&model) {
             return Some(Provider::OpenAi);
         }
         match named?.trim().to_lowercase().as_str() {

@@ -12,9 +12,10 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, ExceptHandler, Expr, Identifier, Parameters, Pattern, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use super::Function;
 use super::fault::{Fault, Why};
-use super::literal::{self, Literal};
+use super::literal::Literal;
+use super::read;
+use super::{Binding, Function};
 
 /// What a module binds.
 #[derive(Debug, Default)]
@@ -24,20 +25,6 @@ pub(super) struct Bindings {
     pub star_import: Option<Range<usize>>,
     /// A statement that Python refuses although the grammar allows it, such as `return` outside a function.
     pub misplaced: Option<(Range<usize>, &'static str)>,
-}
-
-/// What one name stands for.
-#[derive(Debug)]
-pub(super) struct Binding {
-    /// The last place that binds it.
-    pub range: Range<usize>,
-    pub value: Result<Literal, Fault>,
-    /// Which of the functions it is, if a `def` was the last to bind it.
-    pub function: Option<usize>,
-    /// Whether it is bound in the end; `del` undoes it.
-    pub bound: bool,
-    /// Whether the last to bind it was `name = value` and nothing more: no other target, no annotation.
-    pub plain: bool,
 }
 
 impl Bindings {
@@ -285,7 +272,7 @@ impl Walker<'_> {
         match target {
             Expr::Name(name) => match (value, self.block) {
                 (Some(value), None) => {
-                    let value = literal::read(value, self.text);
+                    let value = read::read(value, self.text);
                     self.bind(&name.id, range, value);
                 }
                 (_, Some(word)) => self.bind_unknown(&name.id, range, Why::InBlock(word)),
