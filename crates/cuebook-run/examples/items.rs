@@ -27,7 +27,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let engine = Engine::new(spaces);
     engine.generate_key("Ada")?;
 
-    let unsigned = engine.verify(ItemType::Knowledge, "desk/tea").unwrap_err();
+    let unsigned = engine.verify(ItemType::Knowledge, "desk/tea").expect_err("unsigned");
     println!("{} {}", unsigned.kind().name(), unsigned.code());
     if let Signed::Item(signed) = engine.sign(&SignRequest::new(ItemType::Knowledge, "desk/tea"))? {
         println!("signed {}", signed.item_id);

@@ -12,7 +12,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(folder.path().join("prompts/greet/template.md"), "Hello {{ name }}!\n")?;
     let book = Book::open(folder.path());
 
-    let error = book.prompt("greet").var("nmae", "Ada").render().unwrap_err();
+    let error = book.prompt("greet").var("nmae", "Ada").render().expect_err("misspelt");
     println!("{:?} {}: {}", error.kind(), error.code(), error.diagnostic().message);
     if let Some(UnknownVariable { nearest, .. }) = error.details() {
         println!("nearest: {nearest:?}");
@@ -20,7 +20,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(error.kind(), ErrorKind::PromptValidation);
 
     fs::write(folder.path().join("prompts/greet/template.md"), "Hello {{ name | uper }}!\n")?;
-    let error = book.prompt("greet").var("name", "Ada").render().unwrap_err();
+    let error = book.prompt("greet").var("name", "Ada").render().expect_err("no such filter");
     print!("{}", error.report(false)); // with colours for a terminal: `true`
     let advice = error.diagnostic().advice();
     println!("advice: {}", advice.unwrap_or_default());

@@ -28,7 +28,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     print!("{}", book.prompt("greet").var("id", "7").render()?.text());
 
-    let error = book.prompt("greet").var("id", "seven").render().unwrap_err();
+    let error = book.prompt("greet").var("id", "seven").render().expect_err("no number");
     println!("{}", error.diagnostic().message);
     let source = std::error::Error::source(&error).map(ToString::to_string);
     println!("source: {}", source.unwrap_or_default());

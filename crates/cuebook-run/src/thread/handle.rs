@@ -136,7 +136,7 @@ impl From<&News<'_>> for Update {
             News::Event(event) => Update::Event((*event).clone()),
             News::Text(text) => Update::Text((*text).to_owned()),
             News::Thinking(text) => Update::Thinking((*text).to_owned()),
-            News::Pulse { cost, doing } => Update::Progress { cost: cost.clone(), waits_for: doing.clone() },
+            News::Pulse { cost, doing } => Update::Progress { cost: *cost, waits_for: doing.clone() },
             News::Retry { attempt, pause, why } => {
                 Update::Retry { attempt: *attempt, pause: *pause, why: why.clone() }
             }
