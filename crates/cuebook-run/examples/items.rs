@@ -18,7 +18,7 @@ category: desk
 Four minutes.
 ";
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
     fs::create_dir_all(project.path().join(".ai/knowledge/desk"))?;

@@ -14,7 +14,7 @@ struct City {
 
 const CITY: &str = "---\nmodel: mock-model\noutputs:\n  - {name: city, kind: string, required: true}\n---\nuser:\nName a city.\n";
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
     fs::create_dir_all(project.path().join("prompts"))?;

@@ -6,7 +6,7 @@ use cuebook::Book;
 use cuebook::hooks::Hooks;
 use serde_json::json;
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("prompts/greet"))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuebook::{Book, Freshness};
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let template = folder.path().join("prompts/greet/template.md");

@@ -23,7 +23,7 @@ user:
 {{ letter }}
 ";
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("prompts"))?;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 const CLERK: &str = "# Task\nAnswer the letter.\n\n# Style\n```yaml section\npriority: -1\n```\nBe brief. Be kind. Be exact.\n";
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let handbook = Section::new("handbook", "Handbook", "A parcel may come back within 30 days.")
         .summary("Rules about returns.")

@@ -26,7 +26,7 @@ async fn render(
     }
 }
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 #[tokio::main(flavor = "current_thread")]
 pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;

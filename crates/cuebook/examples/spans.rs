@@ -4,7 +4,7 @@ use std::fs;
 
 use cuebook::{Book, Origin};
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("prompts/greet"))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuebook::{Book, Context, variables};
 
-#[expect(missing_docs, reason = "a program")]
+/// Runs the example.
 #[tokio::main(flavor = "current_thread")]
 pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
