@@ -68,7 +68,7 @@ fn check(name: &str, share: f64) {
         let label = format!("{at}: {}", case["name"].as_str().unwrap_or_default());
         let message = result.as_ref().err().map_or("", String::as_str);
         if case["expected"].is_null() && case["error"].is_null() {
-            // A case such as `random`, for which no text is recorded.
+            // A case such as `random`, for which the suite has no text.
             open += 1;
         } else if right {
             passed += 1;
@@ -87,6 +87,9 @@ fn check(name: &str, share: f64) {
         }
     }
     println!("{name}: {passed} passed, {} failed, {decided} decided, {open} skipped", failed.len());
+    if open > 0 {
+        println!("{name}: {open} not run: the case has neither a text nor an error");
+    }
     let least = cases.len() as f64 * share;
     assert!((passed + decided + open) as f64 >= least, "{name}: {passed} of {} pass", cases.len());
 }
