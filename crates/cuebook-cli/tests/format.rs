@@ -296,7 +296,7 @@ fn the_schemas_refuse_misspelt_keys_and_name_only_keys_that_are_read() {
         |level: &Json| -> Vec<String> { level["properties"].as_object().unwrap().keys().cloned().collect() };
     let unknown = |front: String| {
         let project = Project::new();
-        project.write("prompts/p.prompty", &format!("---\n{front}\n---\nsystem:\nHi\n"));
+        project.write("prompts/p.prompty", format!("---\n{front}\n---\nsystem:\nHi\n"));
         stdout(&project, &["check", "--json"]).contains("unknown key")
     };
     for key in named(&schema) {

@@ -210,7 +210,8 @@ impl Tokenizer {
     }
 }
 
-#[cfg(all(test, feature = "tokens"))]
+#[cfg(test)]
+#[cfg(feature = "tokens")]
 mod tests {
     use super::*;
 

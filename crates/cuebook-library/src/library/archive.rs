@@ -20,7 +20,8 @@ mod tar;
 #[cfg(feature = "archives")]
 mod zip;
 
-#[cfg(all(test, feature = "archives"))]
+#[cfg(test)]
+#[cfg(feature = "archives")]
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};

@@ -21,7 +21,8 @@ mod literal;
 mod parse;
 #[cfg(feature = "python")]
 mod read;
-#[cfg(all(test, feature = "python"))]
+#[cfg(test)]
+#[cfg(feature = "python")]
 mod tests;
 
 use std::ops::Range;

@@ -20,7 +20,7 @@ fn helper() {
     let [project, user, directive] = job.split('\n').collect::<Vec<_>>()[..] else { panic!("{job}") };
     let engine = Engine::new(Spaces::new(project.as_ref(), Some(user.as_ref())))
         .with_settings(Settings { fence: Fence::Off, ..Settings::default() });
-    engine.answer(&ExecuteRequest { thread: true, ..ExecuteRequest::directive(directive) }, &Ignore).json;
+    engine.answer(&ExecuteRequest { thread: true, ..ExecuteRequest::directive(directive) }, &Ignore);
 }
 
 pub fn elsewhere(stage: &Stage, directive: &str) -> Child {
