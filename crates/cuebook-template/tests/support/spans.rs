@@ -28,7 +28,7 @@ const TEXTS: [&str; 14] = [
 ];
 
 /// `X` and `Y` are other texts. These keep the text in place.
-const IN_PLACE: [&str; 46] = [
+const IN_PLACE: [&str; 45] = [
     "(X ~ Y)",
     "(X ~ '-' ~ Y)",
     "(X + Y)",
@@ -69,7 +69,6 @@ const IN_PLACE: [&str; 46] = [
     "'{} r {}'.format(X, Y)",
     "'%s'|format(X)",
     "(X)|truncate(9, true, Y[:2])",
-    "(X) * 2",
     "(X if t else Y)",
     "(X or Y)",
     "(X)|string|safe|string",
@@ -78,7 +77,8 @@ const IN_PLACE: [&str; 46] = [
 ];
 
 /// These look at the whole text.
-const MIXING: [&str; 13] = [
+const MIXING: [&str; 14] = [
+    "(X) * 2",
     "(X)|title",
     "(X).title()",
     "(X)|capitalize",
