@@ -596,7 +596,7 @@ Editors use a schema to complete keys and to show mistakes. `cuebook lsp` uses t
 
 Examples:
   cuebook schema prompty                            front matter of .prompty files
-  cuebook schema pack > pack.schema.json            name it in pack.json: \"$schema\": \"./pack.schema.json\"")]
+  cuebook schema pack > pack.schema.json            for the key $schema of pack.json")]
 pub struct SchemaArgs {
     /// The kind of file
     pub name: SchemaName,

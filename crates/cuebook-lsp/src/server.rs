@@ -34,7 +34,7 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
     let book = open(folder_of(&params));
     // Some editors ask before they send `initialized`, so the server does not wait for it.
     let ready = Message::Response(Response::new_ok(id, capabilities()));
-    connection.sender.send(ready).map_err(io::Error::other)?;
+    connection.sender.send(ready).map_err(|_| io::Error::other("the editor has left"))?;
     let watches = params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == true;
     let server = Server {
         connection: &connection,

@@ -123,13 +123,10 @@ impl Service {
                     if wanted(&text, range.clone(), keyword, before) {
                         places.insert(Location::new(file.clone(), range.clone()));
                     }
-                    before = match (before, &text[range.clone()]) {
+                    before = match (before, &text[range]) {
                         // `self.name()` calls a block.
                         ("self", ".") => "self",
-                        (_, piece) => match text.get(range) {
-                            Some(_) => piece,
-                            None => "",
-                        },
+                        (_, piece) => piece,
                     };
                 }
             }

@@ -151,7 +151,8 @@ fn keys(text: &str, front: Range<usize>, found: &mut Vec<Token>) {
         let start = range.start + lead;
         if rest.starts_with('#') {
             found.push(Token { kind: TokenKind::Comment, range: start..range.start + line.trim_end().len() });
-        } else if let Some(colon) = rest.find(':').filter(|colon| *colon > 0)
+        } else if let Some(colon) = rest.find(':')
+            && colon > 0
             && rest[..colon].chars().all(is_key)
         {
             found.push(Token { kind: TokenKind::Property, range: start..start + colon });
