@@ -23,7 +23,7 @@ pub fn run(args: &StubsArgs, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the module. A file that somebody else wrote is left alone.
+/// Writes the module. A file that this command did not write is left alone.
 fn write(out: &Path, module: &str) -> Result<()> {
     let name = out.to_string_lossy();
     let first = |text: &str| text.lines().next().map(str::to_owned);

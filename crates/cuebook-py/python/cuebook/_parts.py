@@ -1,4 +1,4 @@
-"""Parts of a rendered prompt and of replies. A module of its own, so that `import cuebook` does not wait for `typing`."""
+"""Parts of a rendered prompt and of replies. A separate module, so that `import cuebook` does not wait for `typing`."""
 
 from __future__ import annotations
 

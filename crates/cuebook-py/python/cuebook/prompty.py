@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Record(dict[str, Any]):
-    """A part of a definition: `part["kind"]` and `part.kind` are the same. What is not there is `None`."""
+    """A part of a definition: `part["kind"]` and `part.kind` are the same. What is missing is `None`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -53,7 +53,7 @@ enum Offsets<'a> {
     Large(&'a [i64]),
 }
 
-/// What is wrong with a value, for the error of its row.
+/// The problem of a value, for the error of its row.
 type Fault = String;
 
 impl<'a> Column<'a> {
@@ -330,7 +330,7 @@ fn float(number: f64) -> Result<Json, Fault> {
 }
 
 fn dated(text: Option<String>) -> Result<Json, Fault> {
-    text.map(Json::String).ok_or_else(|| "is a date outside of the years -9999 to 9999".to_owned())
+    text.map(Json::String).ok_or_else(|| "is a date before the year -9999 or after 9999".to_owned())
 }
 
 /// A number with so many digits after the point.

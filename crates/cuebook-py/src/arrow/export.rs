@@ -90,7 +90,7 @@ fn batch_schema() -> ArrowSchema {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: The caller gives our schema, which was not released before. Children are released with it, unless somebody took them over.
+    // SAFETY: The caller gives our schema, which was not released before. Children are released with it, unless the reader took them over.
     unsafe {
         drop(Box::from_raw((*schema).private_data.cast::<SchemaParts>()));
         (*schema).release = None;
@@ -138,7 +138,7 @@ fn batch(chunk: &Arc<Chunk>) -> ArrowArray {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: The caller gives our array, which was not released before. Children are released with it, unless somebody took them over.
+    // SAFETY: The caller gives our array, which was not released before. Children are released with it, unless the reader took them over.
     unsafe {
         drop(Box::from_raw((*array).private_data.cast::<ArrayParts>()));
         (*array).release = None;
