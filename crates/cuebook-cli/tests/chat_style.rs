@@ -1,6 +1,7 @@
 //! `cuebook render FILE --style chat`: chat templates of models.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::duplicate_mod, reason = "both modules of helpers report skipped tests")]
 
 #[path = "../../cuebook-template/tests/support/mod.rs"]
 mod reference;
