@@ -98,8 +98,20 @@ mod tests {
 
     /// Commands without input that grows, or whose work another command does: `mcp`, `run` and `watch` render, and threads are
     /// measured by what they leave behind.
-    const WITHOUT: [&str; 11] =
-        ["allow", "completions", "doctor", "help", "init", "lsp", "mcp", "mock", "providers", "run", "watch"];
+    const WITHOUT: [&str; 11] = [
+        "allow",
+        "completions",
+        "doctor",
+        "help",
+        "init",
+        "lsp",
+        "mcp",
+        "mock",
+        "providers",
+        "run",
+        "schema",
+        "watch",
+    ];
 
     #[test]
     fn the_shapes_cover_every_command() {

@@ -308,7 +308,7 @@ fn every_feature_answers() {
     let page = editor.ask("cuebook/page", json!({"uri": "cuebook:/CB402.md"}));
     assert!(page["result"].as_str().unwrap().starts_with("# CB402"), "{page}");
     // A variable that is not declared can be declared, and a selection can become a partial.
-    let range = json!({"start": {"line": 7, "character": 8}, "end": {"line": 7, "character": 14}});
+    let range = json!({"start": {"line": 7, "character": 8}, "end": {"line": 7, "character": 15}});
     let actions = editor.of("codeAction", "prompts/p.prompty", json!({"range": range, "context": {}}));
     let titles: Vec<&str> =
         actions.as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap()).collect();

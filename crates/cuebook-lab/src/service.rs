@@ -220,7 +220,11 @@ impl Service {
             let root = self.book.library().root().to_owned();
             self.index.set(examined, |finding| file_of(&root, finding));
         }
-        let users: Vec<Source> = self.index.users(path).cloned().collect();
+        // Every prompt may depend on the settings.
+        let users: Vec<Source> = match path.file_name().is_some_and(|name| name == "cuebook.toml") {
+            true => self.index.prompts().map(|(source, _)| source.clone()).collect(),
+            false => self.index.users(path).cloned().collect(),
+        };
         for source in users {
             let known = self.index.get(&source);
             let is_own = known.is_some_and(|one| is_own(&self.book, &one.found, path));

@@ -5,6 +5,8 @@
 mod expressions;
 mod statements;
 
+use std::collections::HashSet;
+
 use crate::ast::{Block, Expr, Macro, Statement, StatementKind, Tree};
 use crate::error::{Error, ErrorKind, Exceeded};
 use crate::lexer::{self, Kind, Op, Range, Token, Tokens, Whitespace};
@@ -55,6 +57,7 @@ pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
         errors: Vec::new(),
         macros: Vec::new(),
         blocks: Vec::new(),
+        block_names: HashSet::new(),
         extends: false,
         special: 0,
     };
@@ -90,6 +93,7 @@ struct Parser<'t> {
     errors: Vec<Error>,
     macros: Vec<Macro>,
     blocks: Vec<Block>,
+    block_names: HashSet<&'t str>,
     extends: bool,
     special: u8,
 }

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use crate::origin::Origin;
 use crate::sink::{Mark, Piece, Sink, cut};
-use crate::value::Val;
 
 /// The tag of a value that no tag has printed yet.
 pub(crate) const UNPRINTED: u32 = u32::MAX;
@@ -192,11 +191,11 @@ impl Builder {
         }
     }
 
-    /// The text as a value. `all` is where everything came from that took part: the origin of a text without parts.
-    pub fn finish<'r>(self, all: Origin, safe: bool) -> Val<'r> {
+    /// The text and its origin. `all` is where everything came from that took part: the origin of a text without parts.
+    pub fn into_parts<'r>(self, all: Origin) -> (Text<'r>, Origin) {
         match self.mixed {
-            true => Val::text(Text::from(self.sink).safe(safe), Origin::AUTHOR),
-            false => Val::text(Text::from(self.sink.text).safe(safe), self.origin.unwrap_or(all)),
+            true => (Text::from(self.sink), Origin::AUTHOR),
+            false => (Text::from(self.sink.text), self.origin.unwrap_or(all)),
         }
     }
 

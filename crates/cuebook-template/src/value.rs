@@ -23,7 +23,7 @@ pub(crate) use self::scope::{Context, Cx, Scope, Slots, Unit};
 pub(crate) use self::special::{LoopState, MacroValue, Special};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::origin::Origin;
-use crate::text::Text;
+use crate::text::{Builder, Text};
 
 /// A value with its origin.
 #[derive(Debug, Clone)]
@@ -91,6 +91,14 @@ pub(crate) fn type_error(message: impl Into<String>) -> Error {
 impl<'r> From<Value<'r>> for Val<'r> {
     fn from(value: Value<'r>) -> Self {
         Val { value, origin: Origin::AUTHOR }
+    }
+}
+
+impl Builder {
+    /// The text as a value. `all` is where everything came from that took part.
+    pub fn finish<'r>(self, all: Origin, safe: bool) -> Val<'r> {
+        let (text, origin) = self.into_parts(all);
+        Val::text(text.safe(safe), origin)
     }
 }
 

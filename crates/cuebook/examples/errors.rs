@@ -21,7 +21,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     fs::write(folder.path().join("prompts/greet/template.md"), "Hello {{ name | uper }}!\n")?;
     let error = book.prompt("greet").var("name", "Ada").render().expect_err("no such filter");
-    print!("{}", error.report(false)); // with colours for a terminal: `true`
+    println!("{}", error.report(false)); // with colours for a terminal: `true`
     let advice = error.diagnostic().advice();
     println!("advice: {}", advice.unwrap_or_default());
     Ok(())

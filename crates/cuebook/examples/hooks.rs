@@ -26,7 +26,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         let text = given[0].as_str().ok_or("`shout` takes a text")?;
         Ok(json!(text.to_uppercase()))
     });
-    print!("{}", book.prompt("greet").var("id", "7").render()?.text());
+    println!("{}", book.prompt("greet").var("id", "7").render()?.text());
 
     let error = book.prompt("greet").var("id", "seven").render().expect_err("no number");
     println!("{}", error.diagnostic().message);

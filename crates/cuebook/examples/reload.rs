@@ -20,12 +20,12 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
         .collect();
     for worker in workers {
-        print!("{}", worker.join().expect("no panic")?.text());
+        println!("{}", worker.join().expect("no panic")?.text());
     }
 
     fs::write(&template, "Good day {{ name }}!\n")?;
-    print!("before refresh: {}", book.prompt("greet").var("name", "Ada").render()?.text());
+    println!("before refresh: {}", book.prompt("greet").var("name", "Ada").render()?.text());
     book.refresh();
-    print!("after refresh: {}", book.prompt("greet").var("name", "Ada").render()?.text());
+    println!("after refresh: {}", book.prompt("greet").var("name", "Ada").render()?.text());
     Ok(())
 }

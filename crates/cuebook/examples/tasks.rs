@@ -17,7 +17,7 @@ pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|name| tokio::spawn(book.render_async("greet", &variables! { name: name }, &Context::default())))
         .into();
     for task in tasks {
-        print!("{}", task.await??.text());
+        println!("{}", task.await??.text());
     }
     Ok(())
 }

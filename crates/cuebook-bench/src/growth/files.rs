@@ -16,6 +16,10 @@ pub fn shapes() -> Vec<Shape> {
             library(project, size)?;
             words("check")
         }),
+        Shape::new("prompts of a library, as typed Python", "stubs", 4_000, |project, size| {
+            library(project, size)?;
+            words("stubs")
+        }),
         Shape::new("one prompt among many", "candidates", 8_000, |project, size| {
             library(project, size)?;
             words("candidates p1")

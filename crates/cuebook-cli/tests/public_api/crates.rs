@@ -153,8 +153,11 @@ impl Module {
                     let read = match child.content {
                         Some((_, items)) => Module::of(items, &below),
                         None => {
-                            let file = folder.join(format!("{name}.rs"));
-                            let file = if file.is_file() { file } else { below.join("mod.rs") };
+                            let named = path_of(&child.attrs).unwrap_or_else(|| format!("{name}.rs"));
+                            // A `#[path]` starts at the folder of its file, which is above the module's own one.
+                            let above = folder.parent().unwrap_or(folder).join(&named);
+                            let places = [folder.join(&named), below.join("mod.rs"), above];
+                            let file = places.into_iter().find(|file| file.is_file()).unwrap();
                             Module::read(&file, &below)
                         }
                     };
@@ -169,6 +172,17 @@ impl Module {
         }
         module
     }
+}
+
+/// The file that `#[path = "…"]` names.
+fn path_of(attributes: &[syn::Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// The names of a `use` line.

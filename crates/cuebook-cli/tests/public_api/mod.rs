@@ -18,7 +18,7 @@ fn the_public_api_is_listed() {
     let mut changed = Vec::new();
     for name in LISTED {
         let listed = Listing::of(&crates, name);
-        assert!(listed.lines().count() > 100, "{name} has more items than that");
+        assert!(listed.lines().count() > 20, "{name} has more items than that");
         let file = crates.folder.join(name).join("api.txt");
         let known = std::fs::read_to_string(&file).unwrap_or_default();
         if known == listed {
@@ -60,12 +60,12 @@ fn a_listing_names_what_programs_can_reach() {
     let crates = crates::Crates::read(folder.path());
     assert_eq!(
         Listing::of(&crates, "one"),
-        "pub enum one::open::Choice { A, B(u8) }\n\
+        "impl Clone for one::Shown\n\
+         pub enum one::open::Choice { A, B(u8) }\n\
          pub fn one::Shown::name(&self) -> &str\n\
          pub fn one::make(n: u8) -> Shown\n\
          pub struct one::Shown { pub at: Timestamp, .. } #[derive(Debug)] #[non_exhaustive]\n\
          pub trait one::Other { fn go(&self); }\n\
-         impl Clone for one::Shown\n\
          # types of other crates\n\
          jiff::Timestamp: one::Shown\n"
     );

@@ -71,7 +71,7 @@ fn line_output_has_one_document_per_line() {
         (1, "CB720", format!("{THREADED} --model nothing")),
         (1, "CB401", "execute directive demo/greet --thread".to_owned()),
         (1, "CB116", "execute directive demo/gret --thread --async".to_owned()),
-        (1, "CB710", "execute directiv demo/greet --thread".to_owned()),
+        (2, "CB407", "execute directiv demo/greet --thread".to_owned()),
         (2, "CB407", "execute tool rye/bash/bash --thread".to_owned()),
         (2, "CB407", format!("{THREADED} --param nothing")),
         (2, "usage", format!("{THREADED} --nothing")),
@@ -309,7 +309,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (1, "CB110", format!("{run} --project no/such/folder"), "cuebook init"),
         (1, "CB110", format!("{THREADED} --project no/such/folder"), "cuebook init"),
         (1, "CB110", "thread list --project no/such/folder".to_owned(), "cuebook init"),
-        (1, "CB710", "execute directiv demo/greet --thread".to_owned(), "did you mean `directive`?"),
+        (2, "CB407", "execute directiv demo/greet --thread".to_owned(), "did you mean `directive`?"),
         (1, "CB712", "thread show nothing".to_owned(), "threads.db does not exist; check --root"),
     ];
     for (code, error, line, way) in cases {

@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
         if self.is_name(name) {
             self.step();
         }
-        if self.blocks.iter().any(|block| block.name == name) {
+        if !self.block_names.insert(name) {
             let message = format!("the block `{name}` is defined twice");
             return self.fail_with_help(range, message, "give one of them another name");
         }

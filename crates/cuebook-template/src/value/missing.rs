@@ -74,7 +74,10 @@ impl Value<'_> {
                 Special::Loop(_) => own(&LOOP),
                 Special::Group(_) => own(&["grouper", "list"]),
                 Special::Cycler { .. } => own(&["current"]),
-                Special::Module(context, _) => own(&context.exported.borrow()),
+                Special::Module(context, _) => {
+                    let names = context.exported.borrow();
+                    own(&names.names().filter(|name| names.get(name) == Some(&true)).collect::<Vec<_>>())
+                }
                 Special::Blocks(cx) => own(&cx.context.blocks.borrow().names().collect::<Vec<_>>()),
                 _ => Vec::new(),
             },

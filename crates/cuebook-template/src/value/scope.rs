@@ -106,7 +106,7 @@ pub(crate) struct Context<'r> {
     /// What the template has set at its top level.
     pub vars: RefCell<Few<'r, Val<'r>>>,
     /// The names among these that another template can import.
-    pub exported: RefCell<Vec<&'r str>>,
+    pub exported: RefCell<Few<'r, bool>>,
     /// What the template that includes this one has set.
     pub locals: Option<Rc<Scope<'r>>>,
     pub outer: Option<Rc<Context<'r>>>,
@@ -161,7 +161,7 @@ impl<'r> Context<'r> {
 
     /// What a module offers under a name.
     pub fn offered(&self, name: &str) -> Option<Val<'r>> {
-        let offered = self.exported.borrow().contains(&name);
+        let offered = self.exported.borrow().get(name) == Some(&true);
         offered.then(|| self.vars.borrow().get(name).cloned()).flatten()
     }
 
@@ -176,12 +176,7 @@ impl<'r> Context<'r> {
 
     pub fn set(&self, name: &'r str, value: Val<'r>, exported: bool) {
         self.vars.borrow_mut().set(name, value);
-        let mut names = self.exported.borrow_mut();
-        if !exported {
-            names.retain(|other| *other != name);
-        } else if !names.contains(&name) {
-            names.push(name);
-        }
+        self.exported.borrow_mut().set(name, exported);
     }
 }
 
