@@ -328,7 +328,11 @@ fn every_feature_answers() {
         (&parts[0]["text"], &parts[0]["location"]["uri"]),
         (&json!("Hello "), &json!(editor.uri(TEMPLATE)))
     );
-    assert_eq!((&parts[1]["text"], &parts[1]["kind"]), (&json!("‹nbme›"), &json!("value")), "{preview}");
+    let values: Vec<(&Json, &Json)> = parts[1..4].iter().map(|part| (&part["text"], &part["kind"])).collect();
+    let (value, literal) = (json!("value"), json!("literal"));
+    // The `b` is a literal of the template's `replace`.
+    let wanted = [(&json!("‹n"), &value), (&json!("b"), &literal), (&json!("me›"), &value)];
+    assert_eq!(values, wanted, "{preview}");
     editor.leave();
 }
 

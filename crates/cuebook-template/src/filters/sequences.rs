@@ -357,13 +357,17 @@ pub(super) fn unique<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let case_sensitive = call.flag(0, false)?;
     let mut seen = std::collections::HashSet::new();
     let mut kept = Vec::new();
+    // Two methods differ by their addresses, so every one lives until the end.
+    let mut keys = Vec::new();
     for item in call.items()? {
         let key = match call.some(1) {
             Some(attribute) => path(call, &item, attribute)?,
             None => item.clone(),
         };
-        if seen.insert(call.render.key_of(&fold(call, key, case_sensitive)?.value)?) {
+        let key = fold(call, key, case_sensitive)?;
+        if seen.insert(call.render.key_of(&key.value)?) {
             kept.push(item);
+            keys.push(key);
         }
     }
     Ok(Val::once(kept))
