@@ -98,7 +98,7 @@ mod tests {
 
     /// Commands without input that grows, or whose work another command does: `mcp`, `run` and `watch` render, and threads are
     /// measured by what they leave behind.
-    const WITHOUT: [&str; 11] = [
+    const WITHOUT: [&str; 12] = [
         "allow",
         "completions",
         "doctor",
