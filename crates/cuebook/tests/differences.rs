@@ -114,12 +114,6 @@ fn one_string_and_one_sequence_have_a_limit() {
 }
 
 #[test]
-fn pprint_breaks_no_string() {
-    let printed = text("{{ ('word ' * 40)|pprint }}");
-    assert_eq!(printed.lines().count(), 1, "{printed}");
-}
-
-#[test]
 fn digits_of_rare_scripts_are_unknown() {
     assert_eq!(
         text("{{ '٣'.isdigit() }} {{ '\u{1d7d8}3'.isdigit() or '\u{11f50}'.isdigit() }}"),
