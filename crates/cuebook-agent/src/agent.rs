@@ -30,7 +30,7 @@ type Function<'a> = Box<dyn Fn(&ToolCall, &Map<String, Json>) -> Performed + Syn
 type Compaction<'a> = Box<dyn Fn(&[Message]) -> Result<String, String> + Sync + 'a>;
 type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 
-/// An agent: a model, tools that it may call, and what somebody wants to be true of its runs.
+/// An agent: a model, tools that it may call, and conditions for its runs.
 ///
 /// ```
 /// use cuebook::chat::reply::{Answer, Reply, ToolCall};
@@ -96,7 +96,7 @@ impl<'a> Agent<'a> {
         Agent::with(Box::new(ask))
     }
 
-    /// An agent that asks a provider's model, which is told about these tools and outputs. The functions behind the tools are
+    /// An agent that asks a provider's model, which gets these tools and outputs. The functions behind the tools are
     /// still to be [given](Agent::tool); their bindings are known.
     pub fn of(
         provider: &'a dyn Provider,
@@ -138,7 +138,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Gives it a tool: a function of the arguments that answers with a text, or says why it cannot. A failure is told to the model,
+    /// Gives it a tool: a function of the arguments that answers with a text, or says why it cannot. A failure is sent to the model,
     /// and so is a panic.
     #[must_use]
     pub fn tool<T: Into<String>, E: Display>(
@@ -178,7 +178,7 @@ impl<'a> Agent<'a> {
         self
     }
 
-    /// Has somebody look at questions, answers or calls. With several guards all must agree.
+    /// Adds a guard that looks at questions, answers or calls. With several guards all must agree.
     #[must_use]
     pub fn guard(mut self, guard: Guard<'a>) -> Agent<'a> {
         self.guards.push(guard);
@@ -258,7 +258,7 @@ impl<'a> Agent<'a> {
         self
     }
 
-    /// Has somebody hear every step.
+    /// Adds a listener for every step.
     #[must_use]
     pub fn observe(mut self, observer: impl Observer + 'a) -> Agent<'a> {
         self.observers.push(Box::new(observer));

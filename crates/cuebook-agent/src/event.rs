@@ -29,11 +29,11 @@ pub enum AgentEvent<'a> {
         /// The arguments as the model wrote them.
         arguments: &'a str,
     },
-    /// What the model is told about a call.
+    /// What the model gets about a call.
     ToolResult {
         /// The tool.
         name: &'a str,
-        /// What it is told.
+        /// What it gets.
         result: &'a str,
     },
     /// A word about what happens now.
@@ -56,7 +56,7 @@ pub enum AgentEvent<'a> {
         /// What.
         message: &'a str,
     },
-    /// Somebody wanted the run to stop.
+    /// The run was asked to stop.
     Cancelled {
         /// When that was found.
         reason: &'a str,
@@ -181,7 +181,7 @@ impl<F: Fn(&AgentEvent<'_>) + Sync> Observer for Events<F> {
             }
             Step::Done { result } => tell(&AgentEvent::Done { response: result }),
             Step::Stopped { halt: Halt::Cancelled(reason), .. } => tell(&AgentEvent::Cancelled { reason }),
-            // Why a run failed is told by its outcome; what a guard said is for people.
+            // The outcome reports why a run failed; the words of a guard are for people.
             Step::Stopped { halt, .. }
                 if halt.error().is_some_and(|error| error.field("guard").is_some()) =>
             {

@@ -10,7 +10,7 @@ type Input<'a> = Box<dyn Fn(&[Message]) -> Permit + Sync + 'a>;
 type Output<'a> = Box<dyn Fn(&Message) -> Permit + Sync + 'a>;
 type Tool<'a> = Box<dyn Fn(&str, &Map<String, Json>) -> Permit + Sync + 'a>;
 
-/// Says no. What it does not look at is allowed. A denied question or answer ends the run; a denied call is told to the model,
+/// Says no. What it does not look at is allowed. A denied question or answer ends the run; a denied call is reported to the model,
 /// and the run goes on.
 ///
 /// ```

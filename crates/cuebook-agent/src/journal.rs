@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Halt, Observer, Start, Step, told};
 
-/// Whether what a model was told can be told to another one.
+/// Whether what a model got can be sent to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Portability {
     /// All of it is here.
@@ -86,13 +86,13 @@ pub enum TurnStatus {
     Running,
     /// It is done.
     Success,
-    /// Somebody wanted it to stop.
+    /// It was asked to stop.
     Cancelled,
     /// It could not go on.
     Failed,
     /// A limit was reached.
     Suspended,
-    /// Somebody has to find out what became of a question or a call.
+    /// A person has to find out what became of a question or a call.
     ReconciliationRequired,
 }
 
@@ -121,29 +121,29 @@ pub struct Checkpoint {
     pub turns: u32,
     /// How many messages at the beginning are the same each time.
     pub stable: usize,
-    /// The calls of the last answer, if not all of them are told.
+    /// The calls of the last answer, if not all of them are answered.
     pub calls: Vec<ToolCall>,
     /// What came of those that were made, by their ids.
     pub settled: HashMap<String, Message>,
-    /// The call whose effect nobody knows. [`Checkpoint::settle`] says what became of it.
+    /// The call with an unknown effect. [`Checkpoint::settle`] says what became of it.
     pub unknown: Option<ToolCall>,
-    /// Whether nobody knows if the model answered.
+    /// Whether it is unknown if the model answered.
     pub unanswered: bool,
-    /// Whether the model can be told all of this elsewhere.
+    /// Whether the model can get all of this elsewhere.
     pub portability: Portability,
     /// What the provider keeps.
     pub held: Vec<Held>,
 }
 
 impl Checkpoint {
-    /// Says what became of the call that nobody knew about.
+    /// Says what became of the call with an unknown effect.
     pub fn settle(&mut self, text: &str, is_error: bool) {
         if let Some(call) = self.unknown.take() {
             self.settled.insert(call.id.clone(), told(&call, text, is_error));
         }
     }
 
-    /// Where the run begins that goes on from here; `None` as long as somebody has to find something out.
+    /// Where the run begins that continues from here; `None` as long as a person has to find something out.
     pub fn start(&self) -> Option<Start> {
         if self.unknown.is_some() || self.unanswered {
             return None;
@@ -194,7 +194,7 @@ impl Journal {
         Journal { kept: Mutex::new(Kept { state: checkpoint, ..Kept::default() }) }
     }
 
-    /// Says what the provider keeps from its next answer on. Whoever asks the model calls this before it hands on the answer.
+    /// Says what the provider keeps from its next answer on. Code that asks the model calls this before it hands on the answer.
     pub fn held(&self, portability: Portability, held: Vec<Held>) {
         self.kept().next = Some((portability, held));
     }
@@ -209,7 +209,7 @@ impl Journal {
         self.kept().snapshots.clone()
     }
 
-    /// The ids of the calls whose results the model was told, in order.
+    /// The ids of the calls whose results the model got, in order.
     pub fn results(&self) -> Vec<String> {
         self.kept().results.clone()
     }

@@ -1,4 +1,4 @@
-//! What somebody outside says to a run that is under way: something for the model to hear, or that it is to stop.
+//! What a caller says to a run that is under way: a message for the model, or a request to stop.
 //!
 //! Both are handles that can be cloned and used from any thread.
 
@@ -61,12 +61,12 @@ impl Steering {
     }
 }
 
-/// Stops a run. It is looked at before the model is asked and before each call of a tool, and handed to whoever asks the model.
+/// Stops a run. It is looked at before the model is asked and before each call of a tool, and handed to the code that asks the model.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Nobody wants to stop yet.
+    /// There is no request to stop yet.
     pub fn new() -> Cancel {
         Cancel::default()
     }
@@ -76,7 +76,7 @@ impl Cancel {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether somebody wants to stop.
+    /// Whether there is a request to stop.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }

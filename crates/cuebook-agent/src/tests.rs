@@ -1,4 +1,4 @@
-//! How the loop behaves, whoever its ports are.
+//! How the loop behaves, for any ports.
 
 mod agent;
 
@@ -40,7 +40,7 @@ fn question() -> Vec<Message> {
     vec![Message::text(Role::System, "be kind"), Message::text(Role::User, "well?")]
 }
 
-/// A model that makes these calls, and then says what it was told last.
+/// A model that makes these calls, and then says what it got last.
 fn calling<'a>(wanted: Vec<ToolCall>) -> Agent<'a> {
     Agent::new(move |question| match question.turn {
         0 => Ok(calls(&wanted)),
@@ -64,7 +64,7 @@ fn names(seen: &Mutex<Vec<Json>>) -> Vec<String> {
     seen.lock().unwrap().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Ports that halt where they are told to, and count how far they came.
+/// Ports that halt where they are asked to, and count how far they came.
 struct Halting {
     at: String,
     concurrent: bool,
@@ -159,7 +159,7 @@ fn a_halt_at_any_port_stops_there_and_is_told() {
             let mut wanted: Vec<String> = way.iter().take_while(|at| *at != place).cloned().collect();
             wanted.push(place.clone());
             assert_eq!(found.pop().as_deref(), Some("Stopped"), "{place}");
-            // What came of calls that were made is noted and told even then.
+            // Results of calls that were made are noted and reported even then.
             if found.len() > wanted.len() {
                 let mut more = found.drain(wanted.len()..);
                 assert!(more.all(|step| step == "Told" || step == "PerformedCall"), "{place}");
@@ -189,7 +189,7 @@ fn calls_run_at_once_and_results_keep_their_order() {
     let wanted: Vec<ToolCall> =
         names.iter().map(|id| call(id, "meet", &format!(r#"{{"id": "{id}"}}"#))).collect();
     let agent = calling(wanted).tool("meet", |arguments| {
-        // Nobody passes before all are here.
+        // None passes before all are here.
         everybody.wait();
         let id = arguments["id"].as_str().unwrap_or_default();
         std::thread::sleep(Duration::from_millis(10 * u64::from(b'h' - id.as_bytes()[0])));

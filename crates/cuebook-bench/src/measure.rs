@@ -20,7 +20,7 @@ pub fn is_rehearsal() -> bool {
     rounds() < ROUNDS / 8
 }
 
-/// Somebody who takes turns: each gives the nanoseconds of one call.
+/// A participant that takes turns: each gives the nanoseconds of one call.
 pub type Turns<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
 
 /// Turns of a closure.
@@ -38,7 +38,7 @@ pub fn memcpy(bytes: &[u8]) -> Turns<'_> {
     })
 }
 
-/// Lets all take turns for so many rounds and keeps the best time of each. Whoever cannot begin or fails is out, with the
+/// Lets all take turns for so many rounds and keeps the best time of each. A participant that cannot begin or fails is out, with the
 /// reason; the others go on.
 pub fn race(rounds: usize, contestants: Vec<Result<Turns<'_>, String>>) -> Vec<Result<f64, String>> {
     let mut running: Vec<Result<(Turns<'_>, f64), String>> =

@@ -22,7 +22,7 @@ const CHOSEN: &str = "CUEBOOK_BENCH_PYTHON";
 pub struct Packages {
     /// All packages that must have a certain version, the one that matters first.
     pub exact: &'static [(&'static str, &'static str)],
-    /// What else pip is told, as `name<version`.
+    /// Further constraints for pip, as `name<version`.
     pub also: &'static [&'static str],
     /// The minor version of CPython 3: the lowest that will do, and the one that is looked for.
     pub minor: u32,

@@ -1,7 +1,7 @@
 //! The one table: what each row measures, ours, the peers', the floor, and whether the row's targets are met.
 //!
 //! Nothing here measures. A figure that could not be had keeps its place, with the reason why: a table never looks better
-//! because somebody is missing from it.
+//! because a participant is missing from it.
 
 mod figure;
 mod plot;
@@ -29,7 +29,7 @@ pub struct Peer {
     pub outcome: Outcome,
     /// What is different about what it does, if something is.
     pub note: String,
-    /// Whether it is only a yardstick: something that does less than ours, and that nobody promised to be ahead of.
+    /// Whether it is only a yardstick: something that does less than ours, and that we do not promise to beat.
     pub yardstick: bool,
 }
 

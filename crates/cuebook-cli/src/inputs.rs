@@ -397,7 +397,7 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
     for argument in arguments {
         let (name, value) = read(argument)?;
         let one = serde_json::Map::from_iter([(name, value)]);
-        // Whoever gets them would point at the prompt's own limits, or at nothing.
+        // The receiver would point at the prompt's own limits, or at nothing.
         Limits::defaults()
             .with(&one, &format!("--limit {argument}"))
             .map_err(|error| Error::new(ErrorKind::Usage, error.diagnostic().clone()))?;

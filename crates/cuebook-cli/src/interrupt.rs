@@ -1,4 +1,4 @@
-//! Ctrl-C and other signals: whoever sends one stops what runs, and nothing is left behind.
+//! Ctrl-C and other signals: a signal stops what runs, and nothing is left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use cuebook_run::Watch;
 use cuebook_run::provider::Stop;
 
-/// Whoever presses Ctrl-C stops the tool, which is in a group of its own and would not hear of it; twice, it is stopped
-/// without being asked first. Where nobody looks at this, which is while a request is on its way, twice ends this program.
+/// Ctrl-C stops the tool, which is in its own group and would not hear of it; twice, it is stopped
+/// without being asked first. Where this is not looked at, which is while a request is on its way, twice ends this program.
 pub struct Interrupted {
-    /// Somebody has asked, and nobody has looked yet.
+    /// It was requested, and no one has looked yet.
     asked: Arc<AtomicBool>,
-    /// How often somebody has.
+    /// How often that happened.
     times: Arc<AtomicUsize>,
 }
 
@@ -50,7 +50,7 @@ impl Watch for Interrupted {
     }
 }
 
-/// A process that runs a thread for somebody who has left. Whoever tells it to end, such as a machine that is shut down, has
+/// A process that runs a thread for a starter that has left. A machine that is shut down and asks it to end has
 /// nothing against the thread: what runs is stopped, and the thread can be resumed.
 pub struct EndSignal(Arc<AtomicBool>);
 
@@ -64,7 +64,7 @@ impl EndSignal {
             for signal in [SIGINT, SIGTERM] {
                 let _ = signal_hook::flag::register(signal, told.clone());
             }
-            // Whoever started this may be gone at any moment, and takes its terminal along. That is no reason to end.
+            // The starter may leave at any moment and take its terminal along. That is not a reason to end.
             let _ = signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)));
         }
         EndSignal(told)

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever reads our output has had enough of it.
+        // The reader of our output has had enough of it.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => output::failure(&failure, &options, layout),
     }

@@ -1,4 +1,4 @@
-//! How far a long batch is, for whoever sits in front of it. A file or a pipe gets nothing of it.
+//! How far a long batch is, for the person in front of it. A file or a pipe gets nothing of it.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};

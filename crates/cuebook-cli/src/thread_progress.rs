@@ -29,7 +29,7 @@ struct Line {
     /// The thread that was started here; the others are its children, and those that go on with it.
     first: Option<ThreadId>,
     shown: bool,
-    /// Nobody looks on any more.
+    /// There are no observers any more.
     over: bool,
     drawn: Option<Instant>,
     /// When the figures were true.
@@ -158,7 +158,7 @@ impl Watch for ThreadProgress {
     }
 }
 
-/// What somebody should know who looks at the line alone.
+/// Notes for a reader of the line alone.
 fn is_worth_a_line(event: &Event) -> bool {
     let noted = event.kind == Kind::CognitionOut && event.payload.get("note").is_some();
     let capped = event.payload.get("capped").and_then(Json::as_array).is_some_and(|caps| !caps.is_empty());
@@ -366,7 +366,7 @@ pub fn told(event: &Event) -> Option<String> {
                 Some(guess) => format!(" (counted as about {} tokens)", grouped(tokens_of(guess))),
                 None => String::new(),
             };
-            // None if a limit was reached, which is told next.
+            // None if a limit was reached, which is reported next.
             let pause = payload["pause_seconds"].as_f64();
             let pause = pause.map_or(String::new(), |pause| format!("; retry in {pause:.1} s"));
             format!("  attempt {} failed{counted}: {}{pause}", payload["attempt"], short(text("error")))
@@ -412,7 +412,7 @@ fn capped(payload: &Json) -> String {
     payload["capped"].as_array().into_iter().flatten().filter_map(told).collect()
 }
 
-/// That nobody knows what a model costs, for a line below another one.
+/// That the price of a model is unknown, for a line below another one.
 fn unknown_price(payload: &Json, model: &str) -> String {
     match payload["unpriced"] == true {
         true => format!("\n  note: {}", printable(&cuebook_run::unpriced(model))),

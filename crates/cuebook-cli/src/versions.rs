@@ -1,4 +1,4 @@
-//! What somebody means by a version of a prompt: something that is here, something that a revision has, or something in a pack
+//! What a user means by a version of a prompt: something that is here, something that a revision has, or something in a pack
 //! that is not installed.
 
 use std::cell::OnceCell;
@@ -43,7 +43,7 @@ pub enum OpenVersion<'b> {
     Here {
         /// Its book.
         book: &'b Book,
-        /// The id, or the path from where somebody stands.
+        /// The id, or the path from the current directory.
         prompt: String,
         /// What was given.
         label: String,
@@ -350,7 +350,7 @@ fn shown(names: &Names, prompt: &str, revision: &str) -> String {
     name.strip_prefix(&format!("{revision}:")).unwrap_or(&name).to_owned()
 }
 
-/// The source of a candidate is a path from the project's folder, wherever somebody stands.
+/// The source of a candidate is a path from the project's folder, whatever the current directory is.
 fn here(book: &Book, prompt: &str) -> String {
     let from_root = book.library().root().join(prompt);
     let is_source = is_path(prompt) && !Path::new(prompt).exists() && from_root.exists();

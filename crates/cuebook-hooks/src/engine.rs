@@ -322,7 +322,7 @@ fn was_loaded(reply: &Reply) -> bool {
     !matches!(&reply.error, Some(protocol::Fault::Raised(raised)) if raised.stage == "load")
 }
 
-/// Whether a worker reached its limit of memory, so that nobody knows what in it still works.
+/// Whether a worker reached its limit of memory, so that it is unknown what in it still works.
 fn is_out_of_memory(reply: &Reply) -> bool {
     let Some(protocol::Fault::Raised(raised)) = &reply.error else { return false };
     raised.bases.iter().any(|base| base == "MemoryError")
@@ -355,11 +355,11 @@ fn environment(python: &Path) -> Vec<(OsString, OsString)> {
         ("LANG", "C.UTF-8"),
         ("HOME", "/tmp"),
         ("TMPDIR", "/tmp"),
-        // The workspace may belong to somebody else than the user that a worker is, and git minds.
+        // The workspace may belong to another user than the worker's, and git checks that.
         ("GIT_CONFIG_COUNT", "1"),
         ("GIT_CONFIG_KEY_0", "safe.directory"),
         ("GIT_CONFIG_VALUE_0", "*"),
-        // It is read-only, and nobody could answer a question.
+        // It is read-only, and no person could answer a question.
         ("GIT_OPTIONAL_LOCKS", "0"),
         // Settings that exist and cannot be read would stop it.
         ("GIT_CONFIG_NOSYSTEM", "1"),

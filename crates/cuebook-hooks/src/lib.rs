@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! What such functions look like is told by `cuebook help hooks`. How a call goes:
+//! `cuebook help hooks` shows such functions. How a call goes:
 //!
 //! ```text
 //! PythonHooks ──▶ pool ──▶ worker ──▶ sandbox ──▶ python (bootstrap.py)
@@ -31,7 +31,7 @@
 //! | `pool.rs` | workers that wait, by whose they are |
 //! | `worker.rs` | one process: its pipes, its deadline, its end |
 //! | `protocol.rs`, `marshal.rs` | what is said between the two, and how it is written |
-//! | `errors.rs`, `errors/` | what people are told when it goes wrong |
+//! | `errors.rs`, `errors/` | messages for people when it fails |
 //! | `python.rs` | finds the interpreter |
 //! | `configured.rs` | all of it as `cuebook.toml` wants it; `examination.rs` says what there is |
 //! | `http.rs`, `model.rs` | what hooks may ask of the world outside |

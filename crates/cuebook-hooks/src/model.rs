@@ -18,7 +18,7 @@ use cuebook::hooks::{Model, ModelRequest, Refusal};
 const LONGEST_QUESTION: usize = 1 << 20;
 /// The longest answer.
 const LONGEST_ANSWER: u64 = 1 << 20;
-/// How many characters of the error output are told, counted from the end, where the reason usually is.
+/// How many characters of the error output are reported, counted from the end, where the reason usually is.
 const ERRORS_TOLD: usize = 2000;
 /// How many bytes of it are kept: enough for as many of the longest characters.
 const ERRORS_KEPT: usize = 4 * ERRORS_TOLD + 4;
@@ -87,7 +87,7 @@ impl Model for CommandModel {
 
         let (answers, errors) = running.talk(question).map_err(|error| broken(program, &error))?;
         // The program is waited for after its output, and not before: until then its number, which is that of its group too,
-        // cannot come to belong to somebody else.
+        // cannot come to belong to another.
         let answer = match answers.recv_timeout(left()) {
             Ok(answer) => answer.map_err(|error| broken(program, &error))?,
             Err(RecvTimeoutError::Timeout) => return Err(late()),
@@ -156,7 +156,7 @@ struct Running {
 
 impl Running {
     /// Writes the question and reads the answer and the errors, each on a thread of its own, because the program may do all
-    /// of it in any order. The threads end with the pipes; nobody waits for them.
+    /// of it in any order. The threads end with the pipes; there is no wait for them.
     fn talk(&mut self, question: String) -> io::Result<(Receiver<io::Result<Vec<u8>>>, Errors)> {
         if let Some(mut stdin) = self.child.stdin.take() {
             // A program that does not read all of the question is free to.
@@ -167,7 +167,7 @@ impl Running {
             spawn(move || {
                 let mut answer = Vec::new();
                 let read = stdout.take(LONGEST_ANSWER + 1).read_to_end(&mut answer);
-                // Nobody listens any more if the time is over.
+                // If the time is over, there is no listener any more.
                 let _ = sender.send(read.map(|_| answer));
             })?;
         }
@@ -239,7 +239,7 @@ struct Errors {
 
 impl Errors {
     fn told(&self) -> String {
-        // Whether it came to the end or the time is over: what is there is told.
+        // At the end, or when the time is over, the existing part is reported.
         let _ = self.end.recv_timeout(GRACE);
         let bytes: Vec<u8> =
             self.tail.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();

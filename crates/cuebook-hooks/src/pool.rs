@@ -2,7 +2,7 @@
 //!
 //! A worker serves one script in one workspace and nothing else, so that no pack ever runs where another has run. A thread
 //! that exists only while workers wait looks after them: it ends those in which something still runs that a call has left
-//! behind, and lets go those that nobody has needed for a while. Callers do not wait for either.
+//! behind, and ends those that are unused for a while. Callers do not wait for either.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -60,7 +60,7 @@ struct State<K, W> {
     count: usize,
     /// Whether a thread looks after those that wait.
     watched: bool,
-    /// Whether that thread sleeps until somebody has waited too long.
+    /// Whether that thread sleeps until a caller has waited too long.
     asleep: bool,
     closed: bool,
 }
@@ -84,7 +84,7 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
     pub fn take(&self, key: &K) -> Option<W> {
         let mut state = self.shared.lock();
         let waiting = state.waiting.get_mut(key)?;
-        // An owner without a worker is forgotten when somebody looks after those that wait.
+        // An owner without a worker is forgotten when the waiting ones are next looked at.
         let Waiter { worker, .. } = waiting.pop()?;
         state.count -= 1;
         Some(worker)
@@ -164,7 +164,7 @@ impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
             };
             turns_in_vain = 0;
             let left = (oldest + self.idle).saturating_duration_since(now).max(Duration::from_millis(1));
-            // Whoever puts a worker back wakes us only if we sleep for long, so that a hundred calls in a row do it once.
+            // Returning a worker wakes us only if we sleep for long, so that a hundred calls in a row do it once.
             state.asleep = state.waiting.values().flatten().all(|waiter| waiter.quiet);
             let left = if state.asleep { left } else { left.min(LOOK) };
             state = self.closing.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -203,7 +203,7 @@ impl<K: Eq + Hash, W: Waiting> State<K, W> {
         expired
     }
 
-    /// Takes out those in which something runs though nobody has called them. A call has a moment to come to its end.
+    /// Takes out those in which something runs without a call. A call has a moment to come to its end.
     fn remove_restless(&mut self, now: Instant) -> Vec<W> {
         let mut restless = Vec::new();
         for waiting in self.waiting.values_mut() {

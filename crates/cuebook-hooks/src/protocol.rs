@@ -1,7 +1,7 @@
 //! What we and a worker say to each other: frames of a length and a value (see [`crate::marshal`]).
 //!
 //! A worker may have been taken over by the script that it runs, so what it says is read with suspicion: every reply must
-//! carry the number of the call that it answers, which nobody can guess, and nothing that we do not know may stand in it.
+//! carry the number of the call that it answers, which cannot be guessed, and unknown fields are refused.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -346,7 +346,7 @@ pub fn length(header: [u8; HEADER]) -> usize {
     u32::from_le_bytes(header) as usize
 }
 
-/// A number for a call, which nobody can guess from those before.
+/// A number for a call, which cannot be guessed from those before.
 pub fn number() -> String {
     static SECRETS: LazyLock<[RandomState; 2]> = LazyLock::new(|| [RandomState::new(), RandomState::new()]);
     static COUNT: AtomicU64 = AtomicU64::new(0);

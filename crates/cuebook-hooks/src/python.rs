@@ -115,7 +115,7 @@ impl Interpreter {
         };
         let mut readable = libraries(&prefix);
         match resolved.parent() {
-            // The folder of programs that belongs to the library, not any folder that somebody keeps a program in.
+            // The folder of programs that belongs to the library, not any folder with programs.
             Some(folder) if folder.starts_with(&prefix) && folder != prefix => {
                 readable.push(folder.to_owned())
             }

@@ -40,7 +40,7 @@ use cuebook::library::SandboxLevel;
 pub use process::{Ending, Process};
 pub use spawn::{probe, spawn, spawn_tool};
 
-/// The argument that makes a program the launcher. What is to run is told through a pipe, where `ps` does not show it.
+/// The argument that makes a program the launcher. What is to run comes through a pipe, where `ps` does not show it.
 #[cfg(unix)]
 const MAGIC: &str = "--cuebook-launch-fenced";
 

@@ -28,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub enum Broken {
     /// The time was over, perhaps while it waited for this function of its context.
     Timeout(Option<String>),
-    /// The process ended, in this way, or is about to if nobody can say.
+    /// The process ended, in this way, or is about to if that is unknown.
     Ended(Option<Ending>),
     /// The process said something that no worker says.
     Rubbish(&'static str),

@@ -85,7 +85,7 @@ impl Report {
 }
 
 /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
-/// `progress` is told of every prompt before it is looked at.
+/// `progress` is called with every prompt before it is looked at.
 pub fn check(book: &Book, targets: &[String], progress: impl FnMut(&str)) -> Result<Report> {
     let examined = examine(book, targets, progress)?;
     let prompts = examined.prompts.len();
@@ -493,8 +493,8 @@ pub(crate) fn is_circle(finding: &Diagnostic) -> bool {
     cycle::places(finding).is_some()
 }
 
-/// The places that include what a finding is about, where each of them has a problem of its own: what nobody trusted has signed can be
-/// looked at by itself, and keeps from working whatever includes it. Anything else is mended in one place, and told once.
+/// The places that include what a finding is about, where each of them has its own problem: what no trusted key has signed can be
+/// looked at alone, and keeps from working whatever includes it. Anything else is fixed in one place, and reported once.
 fn includers(finding: &Diagnostic) -> Vec<(String, usize)> {
     let is_signature = matches!(
         finding.code,
@@ -527,7 +527,7 @@ pub(crate) fn languages(found: &Found) -> Vec<String> {
             }
         }
     }
-    // A language that nobody has a variant for gives the plain template.
+    // A language without a variant gives the plain template.
     std::iter::once("zxx".to_owned()).chain(languages).collect()
 }
 

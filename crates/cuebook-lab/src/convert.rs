@@ -4,7 +4,7 @@
 //! target writes drafts as files (`template.rs`, `prompty.rs`, `sections.rs`, `directive.rs`), and the files are read and rendered
 //! before they are given out (`verify.rs`), without what the report says to be different (`spared.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
 //!
-//! Nothing here decides where files go: whoever converts writes them.
+//! Nothing here decides where files go: the caller writes them.
 
 mod aside;
 mod built_in;
@@ -142,7 +142,7 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
     let context = Context { without_hooks: true, unknown: UnknownVariables::Ignore, ..Context::default() };
     let context = book.complete(&context)?;
     let prepared = book.prepare(prompt_id, &context)?;
-    // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
+    // Converting takes over signed files: files that a render refuses are refused here.
     prepared.verify()?;
     let prompt = prepared.prompt();
     let from = BuiltIn::of(prompt)?;

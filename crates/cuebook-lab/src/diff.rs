@@ -5,9 +5,9 @@
 //! differs is theirs. A [`Diff`] holds what their files declare (variables, model, tools, outputs, sections, permissions, limits,
 //! hooks), the texts line by line with where each line came from, the roles of their messages, and their tokens.
 //!
-//! What keeps a version from being rendered does not keep the rest from being compared, and is told: values that nobody gave
+//! What keeps a version from being rendered does not keep the rest from being compared, and is reported: values that are missing
 //! are stood in for ([`Assumed`]), code that may not run is not run ([`NotRun`]), and where all that does not help the files
-//! themselves are compared ([`Basis::Files`]). Nothing here starts a process or knows of revisions: whoever opens books at
+//! themselves are compared ([`Basis::Files`]). Nothing here starts a process or knows of revisions: the code that opens books at
 //! other places says by [`Names`] what their files are called.
 
 mod declared;
@@ -61,13 +61,13 @@ pub struct Told {
     pub pack: Option<String>,
     /// The notation that it is written in.
     pub dialect: &'static Traits,
-    /// The roles of its messages, in order; `None` if they could not be told.
+    /// The roles of its messages, in order; `None` if they are unknown.
     pub roles: Option<Vec<String>>,
     /// Its tokens; `None` if they could not be counted.
     pub ledger: Option<Ledger>,
-    /// Variables that are needed and that nobody gave, with what stood in for them.
+    /// Required variables without a value, with what stood in for them.
     pub assumed: Vec<Assumed>,
-    /// Variables that its templates read, that nobody gave, and that can do without: they were absent.
+    /// Variables that its templates read, that have no value, and that can do without: they were absent.
     pub absent: Vec<String>,
     /// Code that takes part in its renders and was not run.
     pub not_run: Vec<NotRun>,

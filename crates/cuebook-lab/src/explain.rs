@@ -93,7 +93,7 @@ impl Explanation {
         format!("[{input}: {what}]").into()
     }
 
-    /// What is known of the signature on the prompt's own file: whether somebody trusted has signed it. `None` for prompts
+    /// What is known of the signature on the prompt's own file: whether a trusted key has signed it. `None` for prompts
     /// that are not signed, because they do nothing by themselves.
     pub fn signature(&self) -> Option<String> {
         self.prepared.signature()
@@ -111,7 +111,7 @@ impl Explanation {
             .into_iter()
             .map(|name| {
                 let (layer, value) = match scope.get(&name) {
-                    // What the caller gave is the caller's to see; what the environment gave is nobody's.
+                    // The caller may see the caller's own values; values of the environment are shown to no one.
                     Some((layer @ Layer::Optional, value)) => {
                         let declared = prompt.variable(&name);
                         (Some(layer), declared.map_or(value.clone(), |variable| variable.shown(&value)))

@@ -1,11 +1,11 @@
 //! What a prompt costs: its tokens, by who put them there.
 //!
 //! A [`Ledger`] counts what a request says to a model: the text of the messages, the schemas of the tools and of the answer. Every token of
-//! the text belongs to whoever wrote most of it, and to that section, so what is said of files, variables and sections adds
+//! the text belongs to the author of most of it, and to that section, so what is said of files, variables and sections adds
 //! up. [`Stability`] says how much of a request stays the same between two renders, and
 //! [`CachePlan`] what a provider's cache makes of that.
 //!
-//! What a provider puts around messages is not counted, and no pictures, sounds and documents: nobody says exactly what
+//! What a provider puts around messages is not counted, and no pictures, sounds and documents: no provider says exactly what
 //! those cost. Nothing here asks a provider.
 
 mod alike;
@@ -39,7 +39,7 @@ use crate::tokens::Tokenizer;
 pub struct Ledger {
     /// The model that the tokens are counted for, if one is named.
     pub model: Option<String>,
-    /// Whose model it is, if that can be told.
+    /// Whose model it is, if that is known.
     pub provider: Option<Provider>,
     /// What they are counted with, and whether that is exact.
     pub tokenizer: Tokenizer,
@@ -51,7 +51,7 @@ pub struct Ledger {
     pub output: usize,
     /// The sections of a tree, in order.
     pub sections: Vec<SectionTokens>,
-    /// Who put the tokens of the messages there; whoever put most comes first.
+    /// Who put the tokens of the messages there; the largest contributor comes first.
     pub contributors: Vec<ContributorTokens>,
     /// Pictures, sounds and documents, which are not counted.
     pub uncounted: usize,
@@ -88,7 +88,7 @@ pub struct SectionTokens {
     pub tokens: usize,
 }
 
-/// What somebody put into the messages.
+/// What a contributor put into the messages.
 #[derive(Debug, Clone)]
 pub struct ContributorTokens {
     /// Who.

@@ -1,4 +1,4 @@
-//! The prompts that somebody names: by ids, by paths to files and folders, or all of the library.
+//! The prompts that a user names: by ids, by paths to files and folders, or all of the library.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

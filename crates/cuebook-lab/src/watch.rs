@@ -23,9 +23,9 @@ pub use stamp::stamp_of;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(150);
-/// How long everything must have been quiet before a change is told: several files that are saved together are one change.
+/// How long everything must have been quiet before a change is reported: several files that are saved together are one change.
 const QUIET: Duration = Duration::from_millis(80);
-/// What changes all the time is told of now and then.
+/// What changes all the time is reported now and then.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Files up to this size are compared by what is in them, larger ones by their times.
 const MOST_READ: u64 = 1 << 20;
@@ -77,7 +77,7 @@ impl<'b> Watch<'b> {
         watch
     }
 
-    /// Whether anything has changed since the last look that was told of.
+    /// Whether anything has changed since the last reported look.
     pub fn has_changed(&mut self) -> bool {
         let now = self.look();
         let changed = now != self.seen;

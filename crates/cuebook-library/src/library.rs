@@ -591,7 +591,7 @@ impl Library {
         Ok(candidates)
     }
 
-    /// Finds out the versions of candidates, for somebody who has to choose between them.
+    /// Finds out the versions of candidates, for a user who has to choose between them.
     fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
         let Some(VersionOf(version_of)) = &self.version_of else { return Ok(()) };
         self.file_limit()?;

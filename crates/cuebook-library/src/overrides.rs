@@ -2,13 +2,13 @@
 //!
 //! A [`Descriptor`] says what of a prompt can be overridden, and the hash of each original. A [`Store`] keeps the overrides
 //! of a prompt in one file per tag, and [`Store::resolve`] gives those that still fit. What no longer fits is left out of
-//! the prompt and *reported* ([`Resolved::stale`]), and stays in its file: somebody wrote it.
+//! the prompt and *reported* ([`Resolved::stale`]), and stays in its file: a person wrote it.
 //!
 //! The files are those of WINK, byte for byte, so that both can work in one project. Beyond WINK, whose readers skip them:
 //!
 //! - a section's `summary` and `visibility` are for the renderer to apply, and `body` may be left out;
 //! - a tool's `example_overrides` and the file's `task_example_overrides` are checked by hash and applied ([`example`]);
-//! - a key that nobody knows, and an entry that contradicts itself, are errors instead of being dropped.
+//! - an unknown key, and an entry that contradicts itself, are errors instead of being dropped.
 //!
 //! This module knows hashes, files and lists of examples. It renders nothing, and what a section is it does not know.
 

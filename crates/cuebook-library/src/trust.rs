@@ -1,6 +1,6 @@
 //! Verify: what may be believed and what may run.
 //!
-//! Code that comes with a pack runs only after somebody has looked at it and said so, and what they said holds for the
+//! Code that comes with a pack runs only after a person has looked at it and approved it, and the approval is for the
 //! bytes that they saw. An item is used only if a trusted key signed it, as this item and no other: [`Trust`] verifies, and
 //! [`sign_for`] signs.
 

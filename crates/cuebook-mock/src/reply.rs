@@ -121,7 +121,7 @@ impl Reply {
         self
     }
 
-    /// Why the model stopped, in the words of the interface; else it is told from what the reply says.
+    /// Why the model stopped, in the words of the interface; else it is derived from the reply.
     pub fn finish(mut self, reason: impl Into<String>) -> Reply {
         self.finish = Some(reason.into());
         self
@@ -145,7 +145,7 @@ impl Reply {
         self
     }
 
-    /// Notes when the last of it is handed to the socket, for whoever measures what a client does from then on.
+    /// Notes when the last of it is handed to the socket, for measurements of what a client does from then on.
     pub fn note_sent(mut self, note: Arc<OnceLock<Instant>>) -> Reply {
         self.sent = Some(note);
         self

@@ -149,7 +149,7 @@ impl Prompt {
     }
 }
 
-/// A key that somebody wrote into a file is not shown to whoever asks what the prompt is. References to one are no secrets.
+/// A key that an author wrote into a file is not shown with the prompt. References to one are no secrets.
 fn without_secrets(mut object: Json) -> Json {
     hide_secrets(&mut object);
     object

@@ -2,7 +2,7 @@
 //!
 //! A [`Tokenizer`] belongs to a model and knows whether its count is exact. OpenAI's vocabularies are public and are inside
 //! the program; where a maker publishes none, the count is an estimate, and [`Tokenizer::why`] says so in a sentence. A
-//! [`Counter`] remembers counts by content, for whoever counts the same pieces again and again.
+//! [`Counter`] remembers counts by content, for code that counts the same pieces again and again.
 //!
 //! What is counted is text. What a provider puts around the messages of a chat is not in it. A text is inert here as
 //! everywhere: `<|endoftext|>` in it counts as the characters that it is.
@@ -102,7 +102,7 @@ impl Tokenizer {
         Tokenizer::estimate("No model is named")
     }
 
-    /// A tokenizer that somebody asked for by its vocabulary: exact, since it counts what was asked for.
+    /// A tokenizer that was requested by its vocabulary: exact, since it counts what was asked for.
     pub const fn of(vocabulary: Vocabulary) -> Tokenizer {
         Tokenizer { vocabulary, why: None }
     }

@@ -14,9 +14,9 @@ pub(crate) const MARK: &str = "CUEBOOK_TOOL_OF";
 
 /// The thread that makes a call.
 pub(crate) struct Caller<'t> {
-    /// There is none yet while a hook says what a root is to be told first.
+    /// There is none yet while a hook decides what a root gets first.
     pub(crate) thread: Option<&'t ThreadId>,
-    /// Who runs it. If that is somebody else by now, it starts no more children.
+    /// Who runs it. If that is another process by now, it starts no more children.
     pub(crate) holder: Option<&'t Holder>,
     /// The call, if it is one of its model and not of a hook.
     pub(crate) call: Option<&'t str>,

@@ -2,7 +2,7 @@
 //!
 //! A tool names its executor, that perhaps another one, and the last is a primitive, which is part of the program. Each
 //! element is verified before a word of it is believed. The executor of an item is looked for in its own space and those
-//! behind it, so that what a project puts in the way of a runtime changes the project's own tools and nobody else's.
+//! behind it, so that what a project puts in the way of a runtime changes the project's own tools and no others.
 
 mod validate;
 mod version;
@@ -168,7 +168,7 @@ fn push(located: Located, verify: &dyn Verify, memo: &Memo, chain: &mut Vec<Elem
     Ok(())
 }
 
-/// An element that nobody has vouched for, for a message.
+/// An element without a trusted signature, for a message.
 pub(crate) fn unverified(located: Located, memo: &Memo) -> Option<Element> {
     let item = located.read(LARGEST_TOOL).ok()?;
     let (bytes, tool) = memo.read(&item).ok()?;

@@ -118,7 +118,7 @@ impl Engine {
         Engine::verified_by(spaces, |spaces| Box::new(Trust::new(spaces)))
     }
 
-    /// An engine that has its items verified by somebody else than the trust store.
+    /// An engine whose items are verified by other code than the trust store.
     pub fn verified_by(
         spaces: Spaces,
         verify: impl Fn(&Spaces) -> Box<dyn Verify> + Send + Sync + 'static,

@@ -252,7 +252,7 @@ impl Environment {
             let hint = "name the variable for the interpreter's path";
             return Err(bad_runtime(Some(element), "`interpreter` has no `var`".into(), hint));
         };
-        // Whoever set it has chosen.
+        // The setting is a decision.
         if std::env::var_os(var).is_some_and(|value| !value.is_empty()) {
             let chosen = std::env::var(var).unwrap_or_default();
             self.set(var, chosen);
@@ -337,7 +337,7 @@ pub(crate) fn which(name: &str, project: &Path) -> Option<String> {
     Some(found.to_string_lossy().into_owned())
 }
 
-/// Whether a variable has programs load code that nobody has signed.
+/// Whether a variable makes programs load unsigned code.
 fn loads_code(name: &str) -> bool {
     const STARTS: [&str; 11] =
         ["LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "GIT_", "OPENSSL_", "SSL_", "GLIBC_"];

@@ -1,7 +1,7 @@
 //! The files that a tool can reach beside it: its helper files and its data.
 //!
 //! Code is copied only if it is signed. Which files must be signed, so that an unsigned one is an error, is what a runtime
-//! says (`verify_deps`). Data is copied as it is. What an interpreter could load as code and nobody can sign (compiled
+//! says (`verify_deps`). Data is copied unchanged. Files that an interpreter could load as code and that cannot be signed (compiled
 //! files, files without an extension, the rules of a `package.json`) is left out or refused.
 
 use std::path::{Path, PathBuf};

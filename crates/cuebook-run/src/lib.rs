@@ -1,12 +1,12 @@
 //! Executes items: directives, tools and knowledge.
 //!
-//! A directive is filled and handed to whoever asked; a piece of knowledge is read. A tool is run: its **chain** leads from
+//! A directive is filled and handed to the caller; a piece of knowledge is read. A tool is run: its **chain** leads from
 //! the tool over runtimes to a primitive, which starts a process or makes a request. Every element of a chain is verified
 //! before anything of it is used, what a caller gives is data and never becomes part of a command, and nothing that a tool
 //! does can hang or fill the program that runs it.
 //!
 //! There is no async runtime here. A call blocks its thread, and one thread is enough to write to a process, read both of its
-//! streams, watch the clock and be told to stop, because all of them are one `poll`. A server has a thread per call, which
+//! streams, watch the clock and notice a request to stop, because all of them are one `poll`. A server has a thread per call, which
 //! it needs anyway for whatever else blocks, such as reading files.
 
 mod actions;

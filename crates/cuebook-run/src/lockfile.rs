@@ -2,7 +2,7 @@
 //!
 //! The first success of a tool writes `.ai/lockfiles/<id>@<version>.lock.json` into the project, with the hash of every
 //! element and with the program that ran the tool on this machine. From then on the tool runs as long as the chain is the same; another signed version of a file is refused until
-//! somebody deletes the lockfile, which is how they say that they want it.
+//! the lockfile is deleted, which is how users agree.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! What a thread may do, how far it may go, and what is to happen at certain moments: pure decisions, without a store or a model.
 //!
-//! Each file is one decision. None of them reads a file, asks a clock, or remembers anything; whoever runs threads asks them and
+//! Each file is one decision. None of them reads a file, asks a clock, or remembers anything; the code that runs threads asks them and
 //! keeps to what they say.
 
 pub mod allowance;

@@ -119,7 +119,7 @@ fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<
         None => subprocess::run(&job, call.watch),
     };
     if let (End::Cancelled | End::TimedOut, Some(mark)) = (&finished.end, call.environment.mark()) {
-        // Whoever has left the group, as everything does that `timeout` or `setsid` starts, was not stopped with it.
+        // Processes that left the group, as everything does that `timeout` or `setsid` starts, were not stopped with it.
         stop_call(mark);
     }
     if let (End::Over, Some(outcome)) = (&finished.end, client.and_then(mcp::Client::into_outcome)) {

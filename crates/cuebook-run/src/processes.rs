@@ -1,4 +1,4 @@
-//! Processes of this machine that somebody else has started: found by a variable of their environment, and stopped.
+//! Processes of this machine that others have started: found by a variable of their environment, and stopped.
 //!
 //! Only Linux says what is in the environment of a process, and only of those of the same user. Elsewhere nothing is found.
 
@@ -24,10 +24,10 @@ pub(crate) struct Marked {
     pub(crate) mark: String,
 }
 
-/// What a process is to be told.
+/// A message for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
-    /// To go on, if somebody has stopped it.
+    /// To continue after a stop.
     Wake,
     /// To end.
     End,
@@ -35,7 +35,7 @@ pub(crate) enum Push {
     Kill,
 }
 
-/// The processes whose environment has a variable, but for those of the group of this process: whoever runs it must not be
+/// The processes whose environment has a variable, except for those of the group of this process: its caller must not be
 /// stopped by it.
 pub(crate) fn marked(variable: &str) -> Vec<Marked> {
     #[cfg(target_os = "linux")]
@@ -77,7 +77,7 @@ pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
             }
             _ => {}
         }
-        // Whoever was asked to end is not asked again; what it has started meanwhile is.
+        // Processes that were asked to end are not asked again; those that they have started meanwhile are.
         let new: Vec<&Marked> =
             found.iter().filter(|one| push == Push::Kill || !told.contains(&one.pid)).collect();
         told.extend(new.iter().map(|one| one.pid));
@@ -87,7 +87,7 @@ pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
     }
 }
 
-/// Tells a process something that holds a thread, if it is the one that is meant. Says whether it was told.
+/// Sends a signal to the process that holds a thread, if it is the right one. Says whether it was sent.
 pub(crate) fn push(holder: &Holder, push: Push) -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -100,7 +100,7 @@ pub(crate) fn push(holder: &Holder, push: Push) -> bool {
     }
 }
 
-/// Whether a process is one of our program, and not of somebody who has other things to do as well.
+/// Whether a process is one of our program, and not one with other work.
 pub(crate) fn is_cuebook(pid: u32) -> bool {
     // Where its program lies is not shown to others: it keeps its environment from them.
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "cuebook")

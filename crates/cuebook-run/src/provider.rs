@@ -71,7 +71,7 @@ pub trait Listener: Sync {
         false
     }
 
-    /// Whether an answer in which nothing is said is one too: whoever has something to say to it is not served by another attempt.
+    /// Whether an empty answer is one too: a caller with something to say to it does not need another attempt.
     fn hears_silence(&self) -> bool {
         false
     }
@@ -115,7 +115,7 @@ pub enum Charge {
     /// Nothing.
     #[default]
     Nothing,
-    /// What the model was told.
+    /// What the model got.
     Question,
     /// That, and what the model had said.
     Broken {
@@ -162,13 +162,13 @@ pub struct Unheard {
     pub partial_text: String,
     /// Whether the provider may have answered all the same.
     pub indeterminate: bool,
-    /// What the last attempt may have cost. Those before it were told to the listener.
+    /// What the last attempt may have cost. Those before it were reported to the listener.
     pub charge: Charge,
 }
 
 /// Asks models.
 pub trait Provider: Send + Sync {
-    /// Asks once. Repetitions are part of it, and told to the listener.
+    /// Asks once. Repetitions are part of it, and reported to the listener.
     fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>>;
 }
 

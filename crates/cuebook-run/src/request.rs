@@ -137,7 +137,7 @@ impl ExecuteRequest {
                 flags.insert(flag.to_owned(), value.clone());
             }
         }
-        // Among parameters they are a habit of older callers; whoever writes them here waits for what would not come.
+        // As parameters they are a habit of older callers; a caller who writes them here waits for something that never comes.
         if boolean(arguments, "thread")? && item_type != ItemType::Directive {
             let message = format!("`thread` works on directives, but this is a {item_type}");
             return Err(refuse_with(message, "leave `thread` out".into()));

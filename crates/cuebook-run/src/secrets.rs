@@ -34,7 +34,7 @@ impl Secrets {
         self
     }
 
-    /// Those that can be told from innocent words.
+    /// Those that can be distinguished from innocent words.
     fn values(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(_, value)| value.as_str()).filter(|value| value.len() >= SHORTEST)
     }

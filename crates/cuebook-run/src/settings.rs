@@ -18,7 +18,7 @@ pub struct Settings {
     pub output: usize,
     /// Where threads are kept: the address of a database or the path of a file; a file of the project if it is `None`.
     pub store: Option<String>,
-    /// The program that runs threads which nobody waits for; the `cuebook` on the PATH if it is `None`.
+    /// The program that runs threads without a waiter; the `cuebook` on the PATH if it is `None`.
     pub program: Option<PathBuf>,
     /// The provider that all threads ask, whatever their prompts name.
     pub provider: Option<String>,

@@ -1,4 +1,4 @@
-//! How a request that waits is told to stop.
+//! How a waiting request is asked to stop.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Where threads are kept: the registry, the logs and the ledger, in one place, so that they change together or not at all.
 //!
-//! A [`Store`] is a SQLite file or a PostgreSQL database; both keep the same tables and pass the same tests. Whoever runs a
+//! A [`Store`] is a SQLite file or a PostgreSQL database; both keep the same tables and pass the same tests. The code that runs a
 //! thread holds it with a [`Holder`], and every write names the holder: a process that lost its thread to another one can no
 //! longer write to it.
 //!
@@ -9,11 +9,11 @@
 //! Every thread has an account. Its limit is reserved from its parent's account when it begins; what it has left over goes back
 //! when it and all its children have settled, in the same transaction as the event that says so. Before a model is asked, the most
 //! that the answer can cost is *held*; what it did cost replaces it together with the answer's event. So at any moment
-//! `spent + held + reserved for children ≤ limit`, whoever crashes and when, and nothing is counted twice.
+//! `spent + held + reserved for children ≤ limit`, after any crash, and nothing is counted twice.
 //!
 //! What a model did cost is recorded as it was, also when it is more than was held or than the limit; it then shows in every
 //! account above at once, and no more can be held. What a thread still holds when it comes to rest counts as
-//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that and the text that had come count, as the log
+//! spent, because the true figure is unknown. If the process died while a model was asked, what was read for that and the text that had come count, as the log
 //! tells it, and the rest of what was held is let go. A thread that ended and is taken up again claims its limit anew: if its parent has
 //! settled too, that one's account is opened first, and so on upwards, and if one of them has too little left, nothing is.
 
@@ -77,7 +77,7 @@ pub struct Record {
     pub holder: Option<Holder>,
     /// When its holder last gave a sign of life.
     pub beat_at: Option<Timestamp>,
-    /// Whether somebody wants it to stop.
+    /// Whether it is asked to stop.
     pub cancel: bool,
     /// The model.
     pub model: Option<String>,
@@ -172,7 +172,7 @@ pub struct New {
     pub prompt: String,
     /// The thread that starts it.
     pub parent: Option<ThreadId>,
-    /// Who runs the parent, if whoever starts the thread does it for the parent: one that was taken up by somebody else meanwhile
+    /// Who runs the parent, if the thread is started for the parent: one that another process continued meanwhile
     /// starts nothing any more. `None` if that is not known, as of a program that a tool started.
     pub parent_holder: Option<Holder>,
     /// How many children its parent may start in all.
@@ -186,7 +186,7 @@ pub struct New {
     pub unpriced: bool,
     /// The thread whose conversation it goes on with.
     pub continuation_of: Option<ThreadId>,
-    /// Who runs it at once; nobody yet if there is none.
+    /// Who runs it at once; none yet if there is none.
     pub holder: Option<Holder>,
     /// Its first events.
     pub entries: Vec<Entry>,
@@ -210,7 +210,7 @@ pub struct Change {
     pub unpriced: bool,
     /// The thread that goes on with its conversation.
     pub continued_by: Option<ThreadId>,
-    /// The number of the last event that is known to whoever makes the change. If somebody has written others since, nothing
+    /// The number of the last event that the author of the change knows. If others were written since, nothing
     /// changes: what was decided may no longer be right.
     pub behind: Option<u64>,
     /// A new limit of its account, which is reserved from its parent. It is never less than what is used already.
@@ -372,7 +372,7 @@ pub trait Store: Send + Sync + Debug {
     /// # Errors
     ///
     /// `CB716` if the parent has started as many children as it may, `CB718` if too little is left in its account or it has
-    /// ended, `CB727` if it was cancelled, `CB712` if there is no such parent, `CB713` if its parent is held by somebody else.
+    /// ended, `CB727` if it was cancelled, `CB712` if there is no such parent, `CB713` if another process holds its parent.
     fn begin(&self, new: &New) -> Result<Record>;
 
     /// Ends a thread as [`Status::Continued`] and begins the one that goes on with its conversation, with the same parent. What
@@ -405,7 +405,7 @@ pub trait Store: Send + Sync + Debug {
     /// A thread and all threads below it, the oldest first; none if there is no such thread.
     fn tree(&self, id: &ThreadId) -> Result<Vec<Record>>;
 
-    /// Takes a thread up: it is running from now on, and its holder is this one. It no longer has a result, and nobody wants it
+    /// Takes a thread over: it is running from now on, and its holder is this one. It no longer has a result, and there is no request for it
     /// to stop. Opens its account again if it was settled, and those above it.
     ///
     /// # Errors
@@ -432,27 +432,27 @@ pub trait Store: Send + Sync + Debug {
     /// The last event of a kind.
     fn last_of(&self, id: &ThreadId, kind: Kind) -> Result<Option<Event>>;
 
-    /// Says that a thread and all threads below it are to stop. One that nobody runs is cancelled at once. Those that ended
+    /// Asks a thread and all threads below it to stop. One that no process runs is cancelled at once. Those that ended
     /// stay as they are.
     fn cancel(&self, id: &ThreadId) -> Result<Record>;
 
-    /// Whether somebody wants it to stop, and its account: what is asked before each answer, in one question.
+    /// Whether it is asked to stop, and its account: the check before each answer, in one question.
     fn standing(&self, id: &ThreadId) -> Result<Option<(bool, Account)>>;
 
-    /// The threads of a process that somebody wants to stop: one question, however many it runs. The token does not matter.
+    /// The threads of a process that are asked to stop: one question, however many it runs. The token does not matter.
     fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>>;
 
     /// A sign of life for all threads that a process holds. The token does not matter.
     fn beat(&self, holder: &Holder) -> Result<()>;
 
-    /// Marks running threads as interrupted (or as cancelled, if somebody wanted them to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
+    /// Marks running threads as interrupted (or as cancelled, if they were asked to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
     /// Of what was held for an answer, what was read for it and what had come of it counts as spent, if the log says what that costs; otherwise all of it,
-    /// because nobody knows.
+    /// because it is unknown.
     fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
         self.sweep_with(lives, &|_| Ok(Map::new()))
     }
 
-    /// The same; `dead` is told of each of them before it is marked, and what it says becomes a part of the event.
+    /// The same; `dead` is called with each of them before it is marked, and its answer becomes a part of the event.
     fn sweep_with(
         &self,
         lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool,

@@ -1,8 +1,8 @@
 //! A process: started in a group of its own, fed, read while it runs, stopped when it must be.
 //!
 //! One `poll` waits for everything: that the process takes more of its input, says something on either stream, or ends. So
-//! it does not matter how much it says, whether it reads what it is told, or in which order. A process that ends while
-//! somebody else keeps its streams open is not waited for any longer than it takes to read what is there.
+//! it does not matter how much it says, whether it reads its input, or in which order. A process that ends while
+//! another process keeps its streams open is not waited for any longer than it takes to read the existing output.
 //!
 //! To stop means the whole group: first it is asked to end, and after a grace it is ended.
 
@@ -142,13 +142,13 @@ mod unix {
     use crate::fence::{Fencing, Proxy};
     use crate::watch::Watch;
 
-    /// How often somebody is asked whether the call is to stop.
+    /// How often the call checks whether to stop.
     const TICK: Duration = Duration::from_millis(25);
     /// How often it is looked whether a process has ended, where the system cannot tell.
     const SHORT_TICK: Duration = Duration::from_millis(2);
-    /// How long streams are read that somebody else keeps open after the process has ended.
+    /// How long streams are read that another process keeps open after the process has ended.
     const DRAIN: Duration = Duration::from_millis(100);
-    /// How often whoever waits is told that it still runs.
+    /// How often the waiting caller hears that it still runs.
     const PROGRESS: Duration = Duration::from_secs(1);
 
     type Partner<'t> = Option<&'t mut dyn Conversation>;
@@ -389,7 +389,7 @@ mod unix {
                 match (&stopped, ended) {
                     (_, Some(until)) if now >= until || self.is_silent() => break,
                     (None, None) if partner.as_ref().is_some_and(|partner| partner.is_over()) => {
-                        // Most servers end when nobody can talk to them any more.
+                        // Most servers end when their input is closed.
                         stopped = Some((End::Over, now + job.grace));
                         self.stdin = None;
                     }
@@ -427,7 +427,7 @@ mod unix {
                 }
             }
             if stopped.is_some() {
-                // Whoever of the group is still there has had its time.
+                // The rest of the group has had its time.
                 self.handle.end();
             }
             let ended = self.handle.wait()?;

@@ -1,6 +1,6 @@
 //! Threads: a prompt that is carried out by a model, turn by turn, within limits, and whose every step is kept.
 //!
-//! The log of a thread is the thread: what it was started with, what the model was told and answered, which tools ran and what
+//! The log of a thread is the thread: what it was started with, what the model got and answered, which tools ran and what
 //! came of it, each event hashed together with the one before it. Everything else (the registry's row, the ledger's account) is
 //! written in the same transaction as the events that it sums up. A process that dies takes nothing with it: another one finds
 //! the thread, reads its log, and goes on.

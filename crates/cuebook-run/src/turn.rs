@@ -1,7 +1,7 @@
-//! The loop: a model is asked, the tools that it calls run, it is told what came of them, and so on until it is done.
+//! The loop: a model is asked, the tools that it calls run, it gets their results, and so on until it is done.
 //!
 //! [`run`] knows the order of things and nothing else. Who the model is, what a tool does, who may call it, where steps are kept
-//! and when to stop is told by [`Ports`]; a managed thread and the agent of the crate `cuebook-agent` have their own.
+//! [`Ports`] decide when to stop; a managed thread and the agent of the crate `cuebook-agent` have their own.
 //! Every step is [noted](Ports::note) as it happens, and before anything that cannot be undone (asking, running a tool, coming to
 //! an end) the notes so far are made [durable](Ports::barrier).
 //!
@@ -13,13 +13,13 @@
 //!    sent again as it is.
 //! 4. With calls, each is [accepted](Ports::accept), its arguments are understood and [completed](Ports::complete), it is
 //!    [permitted](Ports::permit), and [performed](Ports::perform), several at once where the ports allow it. A tool that panics
-//!    has failed, and nothing else has. The model is told the results in the order of its calls.
+//!    has failed, and nothing else has. The model gets the results in the order of its calls.
 //!
 //! | file | what it does |
 //! | --- | --- |
 //! | `turn/step.rs` | the steps, and who hears them |
 //! | `turn/round.rs` | makes the calls of one answer |
-//! | `turn/spans.rs` | what tracers are told |
+//! | `turn/spans.rs` | what tracers get |
 
 mod round;
 mod spans;
@@ -38,13 +38,13 @@ pub use step::{Observer, Step};
 /// Why a run stops before the model is done.
 #[derive(Debug)]
 pub enum Halt {
-    /// Somebody wants it to stop, and why.
+    /// A request to stop, and its reason.
     Cancelled(String),
     /// It cannot go on.
     Failed(Error),
     /// It is enough: a limit, or a hook that says so. It can go on later.
     Suspended(Error),
-    /// Nobody knows whether the model answered or a tool did what it was to do. Before it goes on somebody has to find out:
+    /// It is unknown whether the model answered or a tool did its work. Before it continues a person has to find out:
     /// nothing is asked or done a second time by itself.
     Indeterminate(Error),
 }
@@ -60,7 +60,7 @@ impl Halt {
         }
     }
 
-    /// The error behind it; nothing went wrong when somebody wanted it to stop.
+    /// The error behind it; a request to stop is not an error.
     pub fn error(&self) -> Option<&Error> {
         match self {
             Halt::Cancelled(_) => None,
@@ -74,14 +74,14 @@ impl Halt {
 pub enum Permit {
     /// It may.
     Allowed,
-    /// It may not; the model is told this instead of a result.
+    /// It may not; the model gets this instead of a result.
     Denied(String),
 }
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Performed {
-    /// What the model is told.
+    /// What the model gets.
     pub text: String,
     /// Whether the tool failed.
     pub is_error: bool,
@@ -91,7 +91,7 @@ pub struct Performed {
     pub prompt: Option<(usize, Vec<Message>)>,
     /// A word for what kind of failure it is, for journals.
     pub error_kind: Option<String>,
-    /// Nobody knows whether the tool did what it was to do: the run ends with [`Halt::Indeterminate`].
+    /// It is unknown whether the tool did its work: the run ends with [`Halt::Indeterminate`].
     pub unknown: bool,
 }
 
@@ -101,7 +101,7 @@ impl Performed {
         Performed { text: text.into(), ..Performed::default() }
     }
 
-    /// A tool that failed, in the words that the model is told.
+    /// A tool that failed, in the words that the model gets.
     pub fn failed(tool: &str, why: &str) -> Performed {
         let text = format!("Error: Tool '{tool}' failed: {why}");
         Performed { error_kind: Some("exception".into()), ..Performed::failure(text) }
@@ -118,7 +118,7 @@ impl Performed {
 pub enum Settled {
     /// The run is done, and this is its result.
     Done(Json),
-    /// The model is told something, and asked again.
+    /// The model gets a message, and is asked again.
     Again(String),
 }
 
@@ -144,7 +144,7 @@ pub trait Ports: Sync {
         Ok(())
     }
 
-    /// Looks at the calls of an answer before any of them is made: a call that nobody can make may be reason enough to stop.
+    /// Looks at the calls of an answer before any of them is made: a call without a tool may be reason enough to stop.
     fn accept(&self, _calls: &[ToolCall]) -> Result<(), Halt> {
         Ok(())
     }
@@ -203,7 +203,7 @@ pub struct Start {
     pub turns: u32,
     /// The calls of the last message, if the run stopped among them.
     pub pending: Vec<ToolCall>,
-    /// What the model is told about those of them that need not be made any more, by their ids.
+    /// What the model gets about those of them that need not be made any more, by their ids.
     pub settled: HashMap<String, Message>,
 }
 

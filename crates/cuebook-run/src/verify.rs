@@ -1,4 +1,4 @@
-//! Who says that an item is what somebody signed.
+//! Who verifies that an item is what its signer signed.
 
 use cuebook::Result;
 use cuebook::items::Item;

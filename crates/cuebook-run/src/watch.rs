@@ -1,11 +1,11 @@
-//! Whoever waits for a call: is told how far it is, and may want it to stop.
+//! The caller that waits for a call: it hears of progress, and may want it to stop.
 
 use std::time::Duration;
 
 use crate::record::{Cost, Event, ThreadId};
 use crate::stop::Stop;
 
-/// What a thread does at the moment, for whoever looks on.
+/// What a thread does at the moment, for observers.
 #[derive(Debug, Clone)]
 pub enum News<'a> {
     /// An event was written.
@@ -45,13 +45,13 @@ pub trait Watch: Sync {
         None
     }
 
-    /// Whether whoever wants it to stop does not want to wait until it has ended by itself.
+    /// Whether the request to stop does not wait until it has ended on its own.
     fn impatient(&self) -> bool {
         false
     }
 
-    /// Whether it is this process that is to end, and nobody has anything against the thread: what runs is stopped as if the
-    /// thread were [cancelled](Watch::cancelled), and the thread is interrupted, so that somebody takes it up again.
+    /// Whether it is this process that is to end, and not the thread: what runs is stopped as if the
+    /// thread were [cancelled](Watch::cancelled), and the thread is interrupted, so that another process continues it.
     fn leaving(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub trait Watch: Sync {
     fn news(&self, _thread: &ThreadId, _news: &News<'_>) {}
 }
 
-/// Nobody watches.
+/// There is no observer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ignore;
 

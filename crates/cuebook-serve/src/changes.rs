@@ -2,8 +2,8 @@
 //!
 //! The places of the library are looked at now and then, and what is there (names, sizes, times) becomes two numbers: one for
 //! prompts, one for knowledge. Looking works on every file system and sees files in folders that were only just made, which
-//! notifications of the kernel can miss. It takes place only while somebody listens, and never takes more than a twentieth of the
-//! time. Several files that are saved together are one change: it is told once they have stopped changing.
+//! notifications of the kernel can miss. It takes place only while there is a listener, and never takes more than a twentieth of the
+//! time. Several files that are saved together are one change: it is reported once they have stopped changing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use tokio::sync::{Notify, OnceCell, watch};
 
 /// Between two looks at a small library.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long the library must have been quiet before a change is told.
+/// How long the library must have been quiet before a change is reported.
 const QUIET: Duration = Duration::from_millis(120);
-/// A library that changes all the time is told of now and then.
+/// A library that changes all the time is reported now and then.
 const LONGEST: Duration = Duration::from_secs(2);
 /// How much longer the pause is than the look.
 const SHARE: u32 = 20;
@@ -37,7 +37,7 @@ struct Look {
     knowledge: u64,
 }
 
-/// Who looks, and who is told.
+/// Who looks, and who is notified.
 pub(crate) struct Changes {
     eye: Arc<Eye>,
     counts: watch::Sender<Counts>,
@@ -118,7 +118,7 @@ impl Changes {
     }
 }
 
-/// Somebody who hears of changes.
+/// A listener for changes.
 pub(crate) struct Listener {
     receiver: watch::Receiver<Counts>,
     seen: Counts,

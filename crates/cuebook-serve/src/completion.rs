@@ -74,7 +74,7 @@ fn of_prompt(
         }
         _ => Vec::new(),
     };
-    // What it is if nobody says anything is worth offering, unless it may not be shown.
+    // The value without any setting is worth offering, unless it may not be shown.
     if values.is_empty()
         && let Some(variable) = prepared.prompt().variable(&argument.name)
         && let Some(default) = &variable.default

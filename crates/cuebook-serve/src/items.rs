@@ -1,6 +1,6 @@
 //! What the four tools do, as far as a server has to know: a host brings it.
 //!
-//! A server speaks the protocol and knows nothing of chains, signatures or searches. Whoever builds one gives it an
+//! A server speaks the protocol and knows nothing of chains, signatures or searches. The code that builds one gives it an
 //! [`Items`]; without it, the server offers prompts and knowledge and no tools.
 
 use cuebook_run::policy::allowance::Allowance;
@@ -32,7 +32,7 @@ pub struct Failed<'c> {
 /// The [`allowance`](Items::allowance) is for lists and early refusals only: the items themselves must keep to it.
 ///
 /// Every function may take its time: it is called on a thread of its own, never on the one that speaks with clients. It
-/// answers with an object, also when something went wrong: `{"status": "error", "error": …}`. A panic is told to the client as
+/// answers with an object, also when something went wrong: `{"status": "error", "error": …}`. A panic is reported to the client as
 /// an internal error and harms no other call.
 pub trait Items: Send + Sync + 'static {
     /// `rye_execute`
@@ -78,6 +78,6 @@ pub trait Watch: Send + Sync {
     /// out, and so is what does not go forward.
     fn progress(&self, done: f64, total: Option<f64>, message: &str);
 
-    /// Whether nobody waits for the answer any more. Work that takes long asks now and then, and ends early.
+    /// Whether there is no waiter for the answer any more. Work that takes long asks now and then, and ends early.
     fn is_cancelled(&self) -> bool;
 }

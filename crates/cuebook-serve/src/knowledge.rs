@@ -32,7 +32,7 @@ pub(crate) fn all(spaces: &Spaces) -> Result<BTreeMap<String, Located>> {
 pub(crate) fn listed(located: &Located) -> Resource {
     let id = located.id.as_str();
     let mut resource = Resource::new(uri::of(id), id).with_mime_type(media_type(located));
-    // What cannot be read is listed all the same, and says why when somebody asks for it.
+    // A file that cannot be read is still listed, and reading it gives the reason.
     if let Ok(item) = located.clone().read(MOST_BYTES) {
         resource.size = u64::try_from(text(&item).len()).ok();
         let source = files::source_from_bytes(item.bytes, &located.name);

@@ -1,8 +1,8 @@
 //! Messages over a pair of streams, one JSON document per line.
 //!
-//! Whatever comes in, the connection stays open and whoever sent it hears what was wrong: a line that is no JSON (`-32700`), one
+//! Whatever comes in, the connection stays open and the sender gets the reason: a line that is not JSON (`-32700`), one
 //! that is too long or no message (`-32600`), parameters of a wrong shape (`-32602`). The SDK's own transport drops the first two
-//! without a word. Notifications that nobody knows are ignored, as the protocol wants it.
+//! without a word. Unknown notifications are ignored, as the protocol wants it.
 
 use std::io;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ where
         }
         let write = self.write.clone();
         self.refusing = Some(tokio::spawn(async move {
-            // If nobody reads any more, the next read will say so.
+            // If the reader is gone, the next read says so.
             let _ = send(&write, &message).await;
         }));
     }
@@ -226,7 +226,7 @@ fn explain(line: &[u8]) -> Line {
     }
     let is_answer = object.contains_key("result") || object.contains_key("error");
     match (object.get("method"), id) {
-        // An answer to nothing that was asked, and a notification that cannot be read, are nobody's business.
+        // An answer to no request, and a notification that cannot be read, are ignored.
         (None, _) if is_answer => Line::Nothing,
         (Some(Json::String(_)), None) => Line::Nothing,
         (Some(Json::String(method)), id) => Line::Wrong(not_understood(method), id),

@@ -1,4 +1,4 @@
-//! The items of this machine: what the four tools do for whoever serves a project.
+//! The items of this machine: what the four tools do for the server of a project.
 //!
 //! A call names its project, and by default it is the server's. The engine keeps what is known of a project between calls.
 
@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use crate::items::{Arguments, Failed, Items, Question, Watch};
 
-/// Executes, searches, loads and signs the items of projects on this machine, in the name of whoever runs it.
+/// Executes, searches, loads and signs the items of projects on this machine, in the name of its user.
 pub struct LocalItems {
     engine: Engine,
     trust: Trust,

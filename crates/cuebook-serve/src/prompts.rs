@@ -123,7 +123,7 @@ fn describe(variable: &Variable) -> String {
     }
 }
 
-/// A value as somebody would write it into a form: text as it is, and everything else as JSON.
+/// A value as a user would write it into a form: text unchanged, and everything else as JSON.
 pub(crate) fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),

@@ -16,7 +16,7 @@ const MOST_THREADS: usize = 80;
 const _: () = assert!(MOST_THREADS >= MOST_CALLS + 32, "calls leave threads for other requests");
 /// As on the main thread of a program: templates and files may be nested.
 const STACK: usize = 8 << 20;
-/// How long work that was told to stop may take to do so: longer than the grace of a tool that does not want to end (three
+/// How long work that was asked to stop may take to do so: longer than the grace of a tool that does not want to end (three
 /// seconds), which would be left behind otherwise.
 const LAST_WORK: Duration = Duration::from_secs(5);
 

@@ -42,7 +42,7 @@ const PAGE: usize = 1000;
 /// How often it is looked whether a client that hears of changes is still there.
 const STILL_THERE: Duration = Duration::from_secs(60);
 
-/// What clients are told about this server, for their model.
+/// What clients get about this server, for their model.
 const INSTRUCTIONS: &str =
     "This server offers the prompts of a Cuebook library, and the project's knowledge items as resources.";
 

@@ -20,7 +20,7 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
         let (read, write) = stdio_pipes();
         match server.serve_with_ct(Lines::new(read, write), stop).await {
             Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-            // Somebody who leaves without a word is no error.
+            // A client that leaves without a message is not an error.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
             Err(error) => Err(io::Error::other(error.to_string())),
         }

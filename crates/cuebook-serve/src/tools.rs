@@ -18,7 +18,7 @@ use crate::{content, hints};
 
 /// What a server knows of an action besides what everybody does.
 pub(crate) trait Served: Sized {
-    /// Whether it reads one item and runs nothing: a directive for whoever calls, or a piece of knowledge.
+    /// Whether it reads one item and runs nothing: a directive for the caller, or a piece of knowledge.
     fn is_quick(&self, arguments: &Arguments) -> bool;
     /// Does it.
     fn serve(self, items: &dyn Items, arguments: &Arguments, watch: &dyn Watch) -> Json;
@@ -78,7 +78,7 @@ fn remove(schema: &mut JsonObject, names: &[&str]) {
     }
 }
 
-/// What a client may expect. A tool can do anything that whoever wrote it wanted, so `execute` promises nothing.
+/// What a client may expect. A tool can do anything that its author wanted, so `execute` promises nothing.
 fn annotations(action: Action) -> ToolAnnotations {
     let hints = |read_only, destructive, idempotent, open_world| {
         ToolAnnotations::with_title(action.title())
@@ -194,7 +194,7 @@ pub(crate) struct Misfit {
     expected: Option<Json>,
 }
 
-/// The first argument that does not fit its schema. The project is this server's unless somebody says otherwise.
+/// The first argument that does not fit its schema. The project is this server's without a setting.
 pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<Misfit> {
     let required =
         schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);

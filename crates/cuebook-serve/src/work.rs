@@ -36,7 +36,7 @@ pub(crate) fn at_once<T>(work: impl FnOnce(&dyn Watch) -> T) -> Result<T, ErrorD
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&Nobody))).map_err(|_| broken())
 }
 
-/// Nobody is told of progress, and nobody cancels.
+/// Reports no progress and cannot be cancelled.
 struct Nobody;
 
 impl Watch for Nobody {
@@ -60,7 +60,7 @@ pub(crate) struct Step {
 
 /// Steps that may wait for a client that is slow to read; further ones are left out.
 const WAITING: usize = 32;
-/// Between two steps that are told.
+/// Between two steps that are reported.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// One call, as the work sees it.
@@ -91,10 +91,10 @@ impl Watch for Call {
     }
 }
 
-/// Tells the work that nobody waits any more, however the waiting ended.
+/// Tells the work that there is no waiter any more, however the waiting ended.
 struct CancelOnDrop(Arc<AtomicBool>);
 
-/// Work on the pool. It is told to stop when this is dropped.
+/// Work on the pool. It is asked to stop when this is dropped.
 pub(crate) struct Background<T> {
     pub(crate) work: JoinHandle<T>,
     pub(crate) steps: mpsc::Receiver<Step>,
@@ -125,7 +125,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// Runs the work of a call and tells the client of its progress, if the client asked for that. Ends at once when the client
-/// cancels, or the server is asked to end; the work is told, and what it still answers is dropped.
+/// cancels, or the server is asked to end; the work is notified, and what it still answers is dropped.
 pub(crate) async fn watched<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
     stop: &CancellationToken,
@@ -175,6 +175,6 @@ async fn tell(context: &RequestContext<RoleServer>, token: Option<&ProgressToken
     if !step.message.is_empty() {
         progress.message = Some(step.message);
     }
-    // A client that cannot be told cannot be answered either, which the answer will notice.
+    // If the client cannot be notified, sending the answer fails too and reports it.
     let _ = context.peer.notify_progress(progress).await;
 }

@@ -1,7 +1,7 @@
 //! Where values come from.
 //!
 //! During a render an origin is a number: a node of a table that grows where a value is taken apart. Nothing is formatted
-//! before somebody asks; afterwards [`Origins`] answers for the pieces of the text.
+//! on request; afterwards [`Origins`] answers for the pieces of the text.
 
 use std::cell::{Cell, RefCell};
 

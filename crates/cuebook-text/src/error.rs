@@ -56,7 +56,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// No place offers this id.
     PromptNotFound,
-    /// Several places offer this id and nobody has chosen.
+    /// Several places offer this id without a recorded choice.
     PromptConflict,
     /// A prompt's files cannot be understood.
     PromptRead,
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     PromptApprovalRequired,
     /// The value of a strict input looks like a role marker.
     StrictViolation,
-    /// Nobody has registered the engine, parser or provider that is named.
+    /// The engine, parser or provider that is named is not registered.
     Invoker,
     /// A provider cannot take what a prompt says.
     Wire,
@@ -84,7 +84,7 @@ pub enum ErrorKind {
     VisibilityExpansionRequired,
     /// No space has this item.
     ItemNotFound,
-    /// An item is not what somebody signed.
+    /// An item differs from what was signed.
     Integrity,
     /// An item cannot be run, or failed.
     Execute,

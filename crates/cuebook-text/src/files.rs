@@ -89,7 +89,7 @@ pub fn closed_folder(path: &Path, name: &str, error: &io::Error) -> Error {
     }
 }
 
-/// A folder on the way that may not be looked into: nobody knows what is there.
+/// A folder on the way that may not be read: its content is unknown.
 #[derive(Debug)]
 struct Closed {
     folder: PathBuf,
@@ -233,7 +233,7 @@ pub fn read_bytes(path: &Path, name: &str, limit: u64) -> Result<Vec<u8>> {
     read_open(file, &metadata, name, limit)
 }
 
-/// Reads what somebody hands over on the command line, which may be a pipe as well: `--vars <(make-variables)`.
+/// Reads input of the command line, which may be a pipe as well: `--vars <(make-variables)`.
 pub fn read_input(path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
     let file = File::open(path).map_err(|error| io_error(name, &error))?;
     let metadata = file.metadata().map_err(|error| io_error(name, &error))?;
@@ -296,7 +296,7 @@ pub fn source_from_bytes(bytes: Vec<u8>, name: &str) -> Result<Arc<Source>> {
     }
 }
 
-/// The error for a path that somebody gave and that leads to nothing, with what lies beside it and is spelt alike.
+/// The error for a path that was given and leads to nothing, with similar names beside it.
 pub fn not_there(path: &Path, name: &str) -> Error {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -334,7 +334,7 @@ pub struct Stamp {
     racy: bool,
 }
 
-/// File systems count time in ticks; two writes in one tick cannot be told apart by their times.
+/// File systems count time in ticks; two writes in one tick cannot be distinguished by their times.
 const TICK: Duration = Duration::from_millis(20);
 
 impl Stamp {
@@ -343,7 +343,7 @@ impl Stamp {
         fs::metadata(path).ok().map(|metadata| Stamp::from_metadata(&metadata))
     }
 
-    /// The stamp of what somebody has looked at already.
+    /// The stamp of what was looked at already.
     pub fn from_metadata(metadata: &fs::Metadata) -> Stamp {
         let modified = metadata.modified().ok();
         let now = SystemTime::now();
@@ -502,7 +502,7 @@ impl Lock {
         lock().map(|file| Lock { _file: file, guarded }).map_err(|error| write_error(name, &error))
     }
 
-    /// Writes the guarded file whole. Nobody else writes it meanwhile, so the file beside it has one name for all: what a
+    /// Writes the guarded file whole. No other process writes it meanwhile, so the file beside it has one name for all: what a
     /// process that died left there is written over by the next one, instead of staying for ever.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.write_with(name, bytes, false)

@@ -86,7 +86,7 @@ impl Document {
         &self.value
     }
 
-    /// What the file holds, for whoever needs nothing else of it.
+    /// What the file holds, for code that needs nothing else of it.
     pub fn into_value(self) -> Value {
         self.value
     }
@@ -128,7 +128,7 @@ impl Document {
         self.source.place(start..start + length)
     }
 
-    /// What the file holds, with the place of every value and key: one walk, for whoever points at many of them.
+    /// What the file holds, with the place of every value and key: one walk, for code that points at many of them.
     pub fn to_node(&self) -> Node {
         let mut scanner = Scanner::new(self.source.text());
         node_of(&self.source, &mut scanner, &self.value)
@@ -218,7 +218,7 @@ fn node_of(source: &Arc<Source>, scanner: &mut Scanner<'_>, value: &Value) -> No
     Node::new(data, source.place(start..scanner.at))
 }
 
-/// What is wrong with the values of a document, collected so that all of it is told at once.
+/// Problems of the values of a document, collected so that all of them are reported at once.
 pub struct Problems<'d> {
     document: &'d dyn Located,
     found: Vec<Diagnostic>,
@@ -366,7 +366,7 @@ fn range_of(text: &str, line: usize, column: usize) -> Range<usize> {
     start..start + text[start..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// The mistakes that people make most, told by what stands at the place.
+/// The mistakes that people make most, recognised by what is at the place.
 fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
     if message == "trailing comma" {
         return Some("remove the comma before it: JSON allows no trailing comma");

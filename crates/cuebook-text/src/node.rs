@@ -1,6 +1,6 @@
 //! Values that know where they were written.
 //!
-//! A [`Node`] is what a reader of JSON or YAML gives to whoever has to point at every part of a file, also after parts of
+//! A [`Node`] is what a reader of JSON or YAML gives to code that points at every part of a file, also after parts of
 //! it were replaced by other files: each value and each key carries its own place. This module knows no notation.
 
 use serde_json::{Map, Number, Value};

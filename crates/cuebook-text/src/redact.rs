@@ -1,4 +1,4 @@
-//! Takes secrets out of what is told about a run: traces, logs, reports.
+//! Takes secrets out of reports about a run: traces, logs, errors.
 //!
 //! A value is a secret for one of these reasons:
 //!
@@ -29,7 +29,7 @@ pub use name::{Name, kind_of_name};
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "[REDACTED]";
 
-/// Deeper values are taken out whole: nobody nests settings like this, and a walk must end.
+/// Deeper values are taken out whole: settings are never nested like this, and a walk must end.
 const DEEPEST: usize = 128;
 
 /// Takes the secrets out of a value that goes by a name: a field of a span, a member of an object.

@@ -1,7 +1,7 @@
 //! Settings: YAML that is read strictly, every value with the place where it stands.
 //!
-//! A file of settings is Cuebook's own, so a key that nobody knows is a mistake of whoever wrote it, and is told with the key
-//! that was probably meant. This module knows no file's keys: whoever reads a file names them.
+//! A file of settings is Cuebook's own, so an unknown key is a mistake of its author, and is reported with the key
+//! that was probably meant. This module knows no file's keys: the reader of a file names them.
 //!
 //! ```
 //! use cuebook_text::settings::Setting;
@@ -210,7 +210,7 @@ impl Setting {
         Error::new(self.kind, diagnostic.at(self.node.opening()).hint_opt(hint))
     }
 
-    /// The same without showing the line, which holds what nobody should see.
+    /// The same without showing the line, which holds a secret.
     pub fn wrong_unseen(&self, what: impl AsRef<str>, hint: Option<String>) -> Error {
         let place = self.node.opening();
         let message = format!("`{}` {} (line {})", self.path, what.as_ref(), place.line());

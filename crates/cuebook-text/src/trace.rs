@@ -33,7 +33,7 @@ pub use crate::span;
 #[doc(hidden)]
 pub use tracing;
 
-/// Notes what a step was given, if somebody listens. Returns the secrets in it, which may show in the result as well.
+/// Notes the input of a step, if there is a listener. Returns the secrets in it, which may show in the result as well.
 pub fn given(span: &Span, inputs: impl FnOnce() -> Json) -> Secrets {
     let mut secrets = Secrets::new();
     if !span.is_disabled() {
@@ -63,7 +63,7 @@ pub fn keep_secret<'v>(span: &Span, secrets: &mut Secrets, values: impl Iterator
     }
 }
 
-/// Notes how a step ended, if somebody listens, without the secrets that are known: its `result`, or its `error` and the kind
+/// Notes how a step ended, if there is a listener, without the secrets that are known: its `result`, or its `error` and the kind
 /// of that. The span must have declared these fields.
 pub fn outcome<T>(
     span: &Span,

@@ -69,7 +69,7 @@ fn lines(frame: &Frame, depth: usize, out: &mut String) {
     }
     let mut gap = "  ";
     for (name, value) in &frame.fields {
-        // Told above, or below.
+        // Reported above, or below.
         if matches!(name.as_str(), "prompt" | "signature" | "error" | "error.type")
             || name.starts_with("gen_ai.usage.")
         {

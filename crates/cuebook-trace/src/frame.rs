@@ -85,7 +85,7 @@ impl Frame {
     }
 
     /// Takes out secrets that became known after a field was recorded.
-    /// Takes out what has become a secret of the whole process since it was told.
+    /// Takes out what has become a secret of the whole process since it was recorded.
     pub(crate) fn scrub_kept(&mut self) {
         self.fields.values_mut().for_each(cuebook::redact::scrub_kept);
         self.frames.iter_mut().for_each(Frame::scrub_kept);

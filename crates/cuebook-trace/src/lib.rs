@@ -27,7 +27,7 @@
 //! | `result` | text, or JSON text (see [`cuebook::redact::field_text`]) |
 //! | `error` | the error as JSON text ([`cuebook::Error::to_json`]), or its message |
 //! | `gen_ai.…`, `error.type` | by the names of OpenTelemetry: `gen_ai.operation.name` (`chat`, `embeddings`, `turn`, `execute_tool`), `gen_ai.provider.name`, `gen_ai.request.model`, `gen_ai.request.temperature`, `gen_ai.request.max_tokens`, `gen_ai.usage.input_tokens`, `gen_ai.usage.output_tokens`, `gen_ai.response.finish_reasons` (JSON text of a list), `gen_ai.response.id`, `gen_ai.response.model` |
-//! | other fields | as one likes; they are told as they are |
+//! | other fields | free; they are reported unchanged |
 //!
 //! A field that is known later is declared with `tracing::field::Empty` and recorded once.
 //!
@@ -102,7 +102,7 @@ pub fn is_ours(metadata: &tracing::Metadata<'_>) -> bool {
     metadata.is_span() && (target == "cuebook" || target.starts_with("cuebook::"))
 }
 
-/// Tells people about trouble with a trace. Not with `eprintln!`, which panics when nobody listens.
+/// Reports trouble with a trace. Not with `eprintln!`, which panics without a reader.
 fn warn(message: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "warning: {message}");

@@ -99,7 +99,7 @@ where
 
 fn resource() -> Resource {
     let builder = Resource::builder();
-    // The SDK has its own word for a service without a name, which helps nobody to find it.
+    // The SDK has its own word for a service without a name, which does not help to find it.
     let named = ["OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"].iter().any(|name| {
         std::env::var(name).is_ok_and(|value| *name == "OTEL_SERVICE_NAME" || value.contains("service.name"))
     });

@@ -27,7 +27,7 @@ pub trait Backend: Send + Sync {
     /// What people call it, in a warning: `the folder traces`.
     fn name(&self) -> String;
 
-    /// Takes a trace. An error (or a panic) costs the trace and is told once; it never reaches the run.
+    /// Takes a trace. An error (or a panic) costs the trace and is reported once; it never reaches the run.
     fn finished(&self, root: &Frame) -> io::Result<()>;
 }
 
@@ -103,7 +103,7 @@ impl Recorder {
         self
     }
 
-    /// Tells trouble to somebody else than stderr.
+    /// Reports trouble elsewhere than on stderr.
     pub fn on_warning(mut self, warning: impl Fn(&str) + Send + Sync + 'static) -> Recorder {
         self.warning = Some(Box::new(warning));
         self

@@ -70,7 +70,7 @@ pub struct Book {
 pub struct Listing {
     /// The id.
     pub id: String,
-    /// The name for people; `None` if the prompt cannot be told or read.
+    /// The name for people; `None` if the prompt cannot be found or read.
     pub name: Option<String>,
     /// The notation that it is written in, if it is clear which prompt is meant.
     pub dialect: Option<&'static Traits>,
@@ -157,7 +157,7 @@ impl Book {
         }
     }
 
-    /// The same book with other spaces than those of whoever runs this.
+    /// The same book with other spaces than those of this user.
     pub fn with_spaces(mut self, spaces: Spaces) -> Book {
         let host = self.library.host_env();
         let library = library(self.library.root(), &self.stage.dialects).with_spaces(spaces);
@@ -401,7 +401,7 @@ impl Book {
             let (sender, receiver) = oneshot::channel();
             let work = move || {
                 let rendered = listening.in_scope(|| book.render(&prompt_id, &variables, &context));
-                // Whoever no longer waits no longer wants it.
+                // A caller that no longer waits no longer wants it.
                 let _ = sender.send(rendered);
             };
             std::thread::Builder::new().name("cuebook render".into()).spawn(work).map_err(|error| {

@@ -1,7 +1,7 @@
 //! Hooks and variable providers: functions that take part in a render.
 //!
 //! A hook is `pre_render` or `post_render` of a prompt, a provider gives variables under a namespace. Both are traits, which
-//! closures of a Rust program implement and which a [`ScriptEngine`] implements for functions in Python files. Whoever runs
+//! closures of a Rust program implement and which a [`ScriptEngine`] implements for functions in Python files. The code that runs
 //! them, what they get is the same: values, and a [`HookContext`] that grants what the prompt's PERMISSIONS grant and nothing
 //! else. What they return is data: it is never parsed as a template, and it never becomes an author's literal.
 //!

@@ -55,14 +55,14 @@ pub struct Prepared {
     defaults: Arc<Defaults>,
     /// The parents by METADATA, nearest first.
     parents: Vec<String>,
-    /// Namespaces that the templates use and that somebody provides, with a place that uses them.
+    /// Namespaces that the templates use and a pack provides, with a place that uses them.
     namespaces: BTreeMap<String, Place>,
     /// Packs whose manifests cannot be read, if they could provide something that is missing.
     skipped: Vec<Diagnostic>,
     hooks: Arc<Hooks>,
     scripts: Arc<Scripts>,
     settings: Settings,
-    /// The file of the prompt's own hooks, once somebody has asked.
+    /// The file of the prompt's own hooks, made on first use.
     script_file: OnceLock<ScriptFile>,
     /// The workspace of the last render.
     workspace: Resolved,
@@ -80,7 +80,7 @@ pub struct Prepared {
     /// Who offers tools to the model of a directive.
     offer: Option<Arc<dyn ToolOffer>>,
     notes: Vec<Diagnostic>,
-    /// What would surprise a reader of the result, once somebody has asked.
+    /// What would surprise a reader of the result, made on first use.
     surprises: OnceLock<Vec<Diagnostic>>,
     /// Namespaces that its conditions ask about and no pack provides.
     unprovided: BTreeMap<String, Place>,
@@ -88,7 +88,7 @@ pub struct Prepared {
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
     guests: Vec<Arc<Guest>>,
-    /// What is told of guests that declare one name differently.
+    /// Reports of included prompts that declare one name differently.
     contradictions: Vec<Diagnostic>,
     /// Variables that only its guests declare, and where the guest is included.
     borrowed: BTreeMap<String, Place>,
@@ -291,7 +291,7 @@ impl Prepared {
 
     /// The folders of packs, by the names that their files go by, each with the pack's id.
     pub fn packs(&self) -> Vec<(String, String)> {
-        // A library whose places cannot be told has told so to whoever looked for the prompt.
+        // If the places of a library cannot be listed, the search for the prompt has reported that.
         let roots = self.loader.library().roots().unwrap_or_default();
         let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
         roots.iter().filter_map(of_pack).collect()
@@ -427,7 +427,7 @@ impl Prepared {
         &self.guests
     }
 
-    /// What is told of those that declare one name differently.
+    /// Reports of those that declare one name differently.
     pub fn contradictions(&self) -> &[Diagnostic] {
         &self.contradictions
     }
@@ -509,8 +509,8 @@ impl Prepared {
         self.partials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Namespaces that the templates use and that somebody provides. Manifests are looked at only for names that could be
-    /// namespaces: those that nobody declares, and those that are declared to hold names and values.
+    /// Namespaces that the templates use and a pack provides. Manifests are looked at only for names that could be
+    /// namespaces: undeclared ones, and those that are declared to hold names and values.
     fn find_namespaces(&self) -> Result<(BTreeMap<String, Place>, Vec<Diagnostic>)> {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
         if self.prompt.dialect.is_item {

@@ -221,7 +221,7 @@ impl Agent<'_> {
         }
     }
 
-    /// Waits, and stops waiting when somebody wants to stop.
+    /// Waits, and stops waiting on a request to stop.
     fn wait(&self, pause: Duration) -> Result<(), Halt> {
         let begun = Instant::now();
         loop {

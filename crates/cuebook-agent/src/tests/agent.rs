@@ -81,7 +81,7 @@ fn a_call_whose_effect_nobody_knows_waits_for_somebody_who_does() {
     };
     let ended = agent(&journal).run(question());
     assert!(matches!(ended.outcome, Err(Halt::Indeterminate(_))));
-    // The result that is known is kept, and nothing is told about the other one.
+    // The known result is kept, and the other one is not reported.
     assert_eq!(texts(&ended.conversation)[3..], ["seen a"]);
 
     let mut checkpoint = journal.checkpoint().unwrap();

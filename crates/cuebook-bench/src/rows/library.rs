@@ -27,7 +27,7 @@ const WHOLE: [usize; 2] = [3, 1];
 /// What peers do instead of a check.
 const ONCE: &str = "it has no check: it reads and renders each file once";
 
-/// The same, where it is no more than a part of what ours does and nobody waits for an interpreter.
+/// The same, where it is no more than a part of what ours does and there is no wait for an interpreter.
 const BARE: &str = "it has no library, no rules and no check: it reads and renders each file once";
 
 /// The rows.

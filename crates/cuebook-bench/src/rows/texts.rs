@@ -230,7 +230,7 @@ fn bare(template: &str) -> Result<Environment<'_>, minijinja::Error> {
     Ok(environment)
 }
 
-/// White space at the end is nobody's business.
+/// White space at the end does not matter.
 fn trimmed(text: &Json) -> Json {
     text.as_str().map_or(Json::Null, |text| json!(text.trim_end()))
 }

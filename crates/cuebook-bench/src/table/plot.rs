@@ -1,7 +1,7 @@
 //! The table as a picture: for each row a line per contestant, with a dot where its figure lies in multiples of ours.
 //!
 //! The scale is logarithmic, since peers differ by thousands. Everything has its name and its figure beside it, so that no colour
-//! has to be told from another one. Colours are classes, because a page can be light or dark.
+//! has to be distinguished from another one. Colours are classes, because a page can be light or dark.
 
 use std::fmt::Write;
 

@@ -41,7 +41,7 @@ pub enum Verdict {
     Met(String),
     /// It was not.
     Missed(String),
-    /// A figure is missing, so nobody knows.
+    /// A figure is missing, so the sum is unknown.
     Open(String),
 }
 

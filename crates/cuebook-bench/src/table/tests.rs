@@ -74,7 +74,7 @@ fn nothing_is_met_while_a_figure_is_missing() {
         .peer(Peer::new("gone", "1").took(Err("not there".into())))
         .target(Target::Ahead);
     assert_eq!(partly.verdicts(), [Verdict::Open("2.00 × here; without gone".into())]);
-    // What is known to be missed is missed, whoever else is not there.
+    // A known gap is a gap, whatever else is absent.
     let behind = Row { ours: Ok(3.0), ..partly };
     assert_eq!(word(&behind), "missed");
 }

@@ -58,7 +58,7 @@ fn output(args: &CheckArgs, options: &Options) -> cuebook::Result<CheckOutput> {
 }
 
 /// What is wrong with the files of providers: secrets that stand in them, and what keeps them from being used. That is a warning,
-/// because a prompt can be checked by somebody who asks no model.
+/// because a prompt can be checked by a user who asks no model.
 pub fn providers(book: &Book) -> Vec<Diagnostic> {
     let spaces = book.library().spaces();
     match Providers::new(spaces, book.library().trust()) {

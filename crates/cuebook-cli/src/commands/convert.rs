@@ -73,7 +73,7 @@ fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
         (BuiltIn::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
         _ => conversion.name.clone(),
     };
-    // Where candidates cannot be told, whoever uses the prompt is told why.
+    // If candidates cannot be listed, the user of the prompt gets the reason.
     let Ok(offered) = book.list_candidates(&id) else { return };
     let sources: Vec<&str> = offered.iter().map(|candidate| candidate.source.as_str()).collect();
     if sources.len() > 1 && book.prepare(&id, &Context::default()).is_err() {

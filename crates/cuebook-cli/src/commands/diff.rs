@@ -86,7 +86,7 @@ fn compare(
     let clock = diff::moment();
     let find = |stand: &OpenVersion<'_>| {
         match stand.is_here() {
-            // A choice is recorded in the project, and nobody can choose for what is elsewhere.
+            // A choice is recorded in the project, and a prompt elsewhere has no place for one.
             true => with_choice(book, options, || stand.version(values.context(), &clock).map(drop)),
             false => stand.version(values.context(), &clock).map(drop),
         }
@@ -125,7 +125,7 @@ fn compare(
     Ok(diff::compare(&before, &after))
 }
 
-/// Whoever wants to compare candidates need not choose between them first.
+/// A user who compares candidates need not choose between them first.
 fn compare_candidates(error: Error, stand: &OpenVersion<'_>) -> Error {
     if error.kind() != ErrorKind::PromptConflict {
         return error;
@@ -229,7 +229,7 @@ fn show_entry(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
     };
     let sign = entry.kind.sign();
     let name = printable(&entry.name);
-    // What is new or gone is told in one line, what changed field by field.
+    // New and removed parts are reported in one line, changed ones field by field.
     if entry.kind != Kind::Changed {
         let details: Vec<String> = entry.details.iter().filter_map(whole).collect();
         let details = printable(&cut(&details.join(", "))).into_owned();

@@ -51,7 +51,7 @@ fn streamed(answer: Answer) -> Json {
     let Answer { mut json, error } = answer;
     if let Some(error) = &error {
         json["error"] = error.to_json()["error"].clone();
-        // Also of one that nobody could write the end of.
+        // Also of one whose end cannot be written.
         if json.get("thread_id").is_none()
             && let Some(id) = error.field("thread_id")
         {

@@ -90,7 +90,7 @@ fn write_file(
 }
 
 /// A page may take the place of a page. Anything else must be said, and what the prompt is made from is never lost to what is
-/// told of it.
+/// notified.
 fn refuse_overwriting(explanation: &Explanation, path: &Path, args: &ExplainArgs) -> Result<(), Error> {
     let given = [&args.inputs.vars_file, &args.inputs.agent, &args.inputs.session];
     let named =

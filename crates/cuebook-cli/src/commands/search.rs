@@ -57,7 +57,7 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     let space = args.space.map(SpaceKind::from);
     let kinds = scopes.iter().filter_map(|scope| Scope::new(scope)).map(|scope| scope.kind);
     let mut problems: Vec<Diagnostic> = kinds.flat_map(|kind| searcher.problems(kind, space)).collect();
-    // A folder above all of them is told once.
+    // A folder above all of them is reported once.
     problems.dedup_by(|one, other| (&one.file, &one.message) == (&other.file, &other.message));
     let code = if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.json {

@@ -13,7 +13,7 @@ use super::with_choice;
 use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json};
 
-/// What a thread that follows a directive is told of it, and what it is to give.
+/// What a thread that follows a directive gets of it, and what it is to give.
 fn describe_directive(directive: &Directive, out: &mut impl Write) -> std::io::Result<()> {
     if let Some(extends) = &directive.extends {
         writeln!(out, "extends   {}", printable(extends))?;

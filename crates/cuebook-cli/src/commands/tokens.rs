@@ -156,7 +156,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
         Some(other) => Stability::between(rendered, other.rendered())?,
         None => Stability::assumed(rendered)?,
     };
-    // Where nobody says whose model it is, each of them is told.
+    // If the owner of the model is not named, each of them is reported.
     let providers = ledger.provider.map_or_else(|| Provider::ALL.to_vec(), |provider| vec![provider]);
     let plans: Vec<CachePlan> = providers
         .into_iter()

@@ -1,6 +1,6 @@
 //! The files of a revision, and a copy of those that a library needs.
 //!
-//! A tree comes from whoever made the commit. Every path must be one that stays inside the copy; links are not made but followed
+//! A tree comes from the author of the commit. Every path must be one that stays inside the copy; links are not made but followed
 //! within the tree, and become the files and folders that they lead to; nothing becomes executable. What is larger than a
 //! library can read is left out.
 
@@ -159,7 +159,7 @@ impl Tree {
 
     /// Makes the folders that the settings name and the revision does not have: git keeps no empty ones.
     fn make_empty_folders(&self, copy: &Copy, prefix: &Path) -> Result<()> {
-        // Settings that are wrong are told where they are used.
+        // Invalid settings are reported where they are used.
         let Ok(config) = Library::open(copy.root()).config() else { return Ok(()) };
         for path in &config.library.paths {
             let is_below =
@@ -304,7 +304,7 @@ fn contents(
     let mut running = Running::start(&mut command, LONGEST)?;
     let (stdin, stdout) = (running.stdin.take(), running.stdout.take());
     let hashes: String = wanted.iter().map(|wanted| format!("{}\n", wanted.blob.hash)).collect();
-    // Whoever writes all questions before reading an answer may wait for somebody who waits.
+    // A client that writes all questions before reading an answer may wait for a server that waits.
     let asking = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(hashes.as_bytes())));
     let done = match stdout {
         Some(stdout) => answers(BufReader::new(stdout), wanted, &mut take),

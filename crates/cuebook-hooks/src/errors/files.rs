@@ -77,7 +77,7 @@ impl<'c> Files<'c> {
         let places = [(path.parent(), Some(beside)), (Some(folder.as_path()), inside.or(Some("")))];
         places.into_iter().find_map(|(folder, name)| {
             let below = Path::new(file).strip_prefix(folder?).ok()?;
-            // What has been installed there is nobody's own.
+            // Files that were installed there are not the user's own.
             let plain = |part: Component<'_>| match part {
                 Component::Normal(name) => name != "site-packages",
                 _ => false,

@@ -2,7 +2,7 @@
 //!
 //! What counts is the address that a name leads to, never the name: `internal.example.com` may well be `10.0.0.7`. Every
 //! range of the special-purpose registries of IANA that is not the public internet is refused, and so are addresses of IPv6
-//! that only wrap such an address of IPv4. A network's own NAT64 prefix cannot be told from any other public prefix.
+//! that only wrap such an address of IPv4. A network's own NAT64 prefix cannot be distinguished from any other public prefix.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -15,8 +15,8 @@ pub fn fork() -> io::Result<Option<Pid>> {
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
 }
 
-/// Lets the signals that a program may have been told to ignore mean what they usually do: what is run here must not depend
-/// on whether somebody started Cuebook in the background.
+/// Resets signals that a program may have been started to ignore: what is run here must not depend
+/// on whether Cuebook was started in the background.
 pub fn usual_signals() {
     for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM] {
         // SAFETY: sets no handler, so no code of ours can run at a bad moment.
@@ -93,7 +93,7 @@ pub fn mount_setattr(
     let attributes =
         Attributes { set: set.bits().into(), clear: clear.bits().into(), propagation: 0, user_namespace: 0 };
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path ends with a zero byte, and the kernel reads no more of the attributes than the size that it is told.
+    // SAFETY: the path ends with a zero byte, and the kernel reads no more of the attributes than the size it gets.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

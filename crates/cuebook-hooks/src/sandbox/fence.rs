@@ -2,7 +2,7 @@
 //!
 //! They go up in two steps: what has to be there before the program's process exists ([`Fence::outside`]), and what that
 //! process does to itself before it becomes the program ([`Fence::inside`]). A protection that the system refuses is noted,
-//! with the system's own words, and the rest goes on: whoever asked decides whether it is enough.
+//! with the system's own words, and the rest continues: the caller decides whether it is enough.
 
 mod end;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The launcher: puts up the fence, starts the program, waits, and cleans up.
 //!
 //! It runs in a process of its own with a single thread. It must end when the process that started it does, however that
-//! ends, and it must hold no end of the pipes for replies and prints, or nobody would see that the program is gone.
+//! ends, and it must hold no end of the pipes for replies and prints, or the end of the program would stay hidden.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -54,7 +54,7 @@ pub fn run() -> i32 {
 /// Starts the program and waits for its end.
 fn launch(control: &UnixStream) -> io::Result<Ending> {
     let order: Order = wire::receive(control)?;
-    // A group of its own, and no terminal that somebody could type into.
+    // Its own group, and no terminal that a user could type into.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let input = order.tool.as_ref().map(|tool| standard_input(control, tool)).transpose()?;
@@ -245,7 +245,7 @@ fn wait(
     }
 }
 
-/// Ends the launcher as the program has ended, so that whoever waits for the one learns of the other.
+/// Ends the launcher as the program has ended, so that a process that waits for the one learns of the other.
 fn pass_on(ending: Ending) -> i32 {
     let signal = match ending {
         Ending::Exited(code) => return code,

@@ -109,7 +109,7 @@ impl Process {
 
     /// Waits until the program has ended, but no longer than this; `None` if it has not.
     pub fn wait(&mut self, timeout: Duration) -> Option<Ending> {
-        // A time too far away to be told is as good as none.
+        // A time too far away to be written is the same as none.
         let deadline = Instant::now().checked_add(timeout);
         let mut pause = Duration::from_micros(200);
         while self.ending.is_none() {
@@ -124,7 +124,7 @@ impl Process {
                     std::thread::sleep(pause.min(left));
                     pause = (pause * 2).min(Duration::from_millis(10));
                 }
-                // Somebody else has waited for our child; it is gone, and nobody knows how.
+                // Other code has waited for our child; it is gone, and its end is unknown.
                 Err(_) => self.ending = Some(Ending::Signal(9)),
             }
         }

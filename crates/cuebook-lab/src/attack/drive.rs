@@ -144,7 +144,7 @@ struct Driver<'d> {
     prepared: &'d Prepared,
     context: &'d Arc<Context>,
     variables: &'d Variables,
-    /// Harmless values of inputs that nobody supplies.
+    /// Harmless values of inputs without a value.
     others: Map<String, Json>,
     /// Whether hooks take part.
     code: bool,
@@ -185,7 +185,7 @@ impl Driver<'_> {
             Ok(_) => return Ok(inputs),
             Err(error) => error,
         };
-        // What nobody declares may be a text after all, or go to something that wants numbers.
+        // An undeclared input may be text after all, or go to a consumer of numbers.
         let changes: [fn(&Input) -> Input; 3] =
             [Input::as_text, Input::with_numbers, |input| input.as_text().with_numbers()];
         for change in changes {

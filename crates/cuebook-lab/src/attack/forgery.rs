@@ -58,7 +58,7 @@ const fn forgery(aim: Aim, name: &'static str, text: &'static str) -> Forgery {
     Forgery { aim, name, text }
 }
 
-/// The digits of nonces in the set. Whoever tests with them gives an attacker more than one can know in earnest.
+/// The digits of nonces in the set. Tests with them give an attacker more than one can know in earnest.
 pub const DIGITS: &str = "0123456789abcdef";
 
 /// Every fragment.

@@ -30,7 +30,7 @@ pub(super) struct Input {
     /// Whether a condition or a loop of a template reads it, so that its value may well choose between things that authors
     /// wrote.
     pub(super) steers: bool,
-    /// Whether somebody supplies a value if nobody drives it.
+    /// Whether a value is supplied if nothing drives it.
     pub(super) has_value: bool,
     /// The roles that a conversation may have besides the usual ones.
     pub(super) roles: Vec<String>,

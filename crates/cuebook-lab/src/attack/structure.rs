@@ -174,7 +174,7 @@ pub(super) fn false_literal(rendered: &Rendered) -> Option<(String, Place)> {
     })
 }
 
-/// A place where a word of a value is said to come from somebody else than its variable: what is said of it.
+/// A place where a word of a value is attributed to another origin than its variable: the attribution.
 pub(super) fn false_value(
     rendered: &Rendered,
     word: &str,

@@ -3,7 +3,7 @@
 use crate::error::Diagnostic;
 use crate::prepared::{Prepared, guest_findings};
 
-/// What is odd about what a prompt includes: what stays behind, who cannot agree on a variable, and what nobody has signed.
+/// What is odd about what a prompt includes: what stays behind, who cannot agree on a variable, and what is not signed.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
     let mut findings =
         guest_findings(prepared.guests(), prepared.prompt().dialect, prepared.contradictions());

@@ -11,7 +11,7 @@ use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::items::{ItemType, Spaces};
 use crate::prepared::Prepared;
 
-/// The ids of all items, with dots for slashes as permissions have them. They are looked for when somebody asks, and once.
+/// The ids of all items, with dots for slashes as permissions have them. They are looked for on first use, and once.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(Mutex<HashMap<ItemType, Arc<Vec<String>>>>);
 
@@ -33,7 +33,7 @@ pub(super) fn check(prepared: &Prepared, spaces: &Spaces, ids: &Ids) -> Vec<Diag
     let written = permissions.capabilities.iter().zip(&permissions.places);
     let finding = |(capability, place): (&String, &crate::source::Place)| {
         let mut parts = capability.splitn(4, '.').skip(1);
-        // Whoever may search a type may search all of it.
+        // A client that may search a type may search all of it.
         let action = parts.next().filter(|action| *action != "search")?;
         let kind = ItemType::named(parts.next()?)?;
         let pattern = parts.next()?.trim().replace('/', ".");

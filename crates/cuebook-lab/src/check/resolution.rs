@@ -1,4 +1,4 @@
-//! Conflicts that nobody has resolved ([CB102](crate::Code::PromptConflict)) and recorded choices that no longer fit
+//! Conflicts without a recorded choice ([CB102](crate::Code::PromptConflict)) and recorded choices that no longer fit
 //! ([CB103](crate::Code::StaleResolution)); the same for packs that provide one namespace
 //! ([CB415](crate::Code::ProviderConflict)).
 
@@ -17,7 +17,7 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     let recorded = resolutions.ids().filter(|id| {
         !["tool.", "flow.", PROVIDER].iter().any(|kind| id.starts_with(kind)) && !id.contains('/')
     });
-    // What one place offers and nobody has chosen is no question.
+    // One candidate without a recorded choice is not a conflict.
     let is_open = |id: &&str| survey.offers(id) != 1 || resolutions.get(id).is_some();
     let ids: BTreeSet<&str> = survey.ids().map(|(id, _)| id).filter(is_open).chain(recorded).collect();
     let mut findings = Vec::new();

@@ -1,4 +1,4 @@
-//! Prompts that are spoken: bindings that lead nowhere and kinds that nobody knows
+//! Prompts that are spoken: bindings that lead nowhere and unknown kinds
 //! ([CB319](crate::Code::BadPrompty)), what the provider would refuse ([CB603](crate::Code::UnsupportedContent)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
 
 use crate::chat::wire::{self, Request};
@@ -24,7 +24,7 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     findings
 }
 
-/// Kinds, providers and parsers that nobody knows, and that are spelt nearly like known ones; or that nothing can be said to.
+/// Unknown kinds, providers and parsers that are spelt nearly like known ones; or that nothing can be said to.
 fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
     let mut findings = Vec::new();

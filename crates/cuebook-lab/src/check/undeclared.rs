@@ -9,7 +9,7 @@ use crate::source::Place;
 use crate::variables::SYSTEM;
 
 /// Variables that a template reads and its prompt does not declare. A prompt that declares nothing takes what it is given; a tree
-/// of sections does so too, but what it is not given ends its render, so there it is told.
+/// of sections does so too, but what it is not given ends its render, so there it is reported.
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
     let mut findings = alone(prepared);

@@ -1,4 +1,4 @@
-//! The cases beside a prompt, which come along with it: they are run before and behind, and what passes no longer is told.
+//! The cases beside a prompt, which come along with it: they are run before and after, and new failures are reported.
 
 use super::OutFile;
 use super::draft::Draft;

@@ -1,4 +1,4 @@
-//! Drafts as directives. Nobody has signed what comes out.
+//! Drafts as directives. The result is not signed.
 
 use serde_json::{Map, Value as Json};
 
@@ -33,7 +33,7 @@ const OWN: [&str; 15] = [
     "example",
 ];
 
-/// What stands for an author whom nobody has named.
+/// What stands for an unnamed author.
 const NO_AUTHOR: &str = "unknown";
 
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {

@@ -1,6 +1,6 @@
 //! A prompt between two notations: what it says, in terms that all of them share.
 //!
-//! Whatever a notation has beyond that is told in the report where the draft is made (`source.rs`), or where the target cannot say
+//! Other features of a notation are reported where the draft is made (`source.rs`), or where the target cannot say
 //! what the draft holds (one file per target).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,7 +54,7 @@ pub(super) enum Opening {
     Missing,
     /// The one that it began with was taken away.
     Taken,
-    /// There are several, or one within the text: they are text now, and that has been told.
+    /// There are several, or one within the text: they are text now, and that has been reported.
     Several,
 }
 

@@ -90,7 +90,7 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // What cannot be seen, or ends a line for somebody, is spelt out.
+            // Invisible characters, and those that end a line for some readers, are spelt out.
             letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
                 out.push_str(&format!("\\u{:04x}", letter as u32));
             }

@@ -99,7 +99,7 @@ pub(super) fn write(
                     return Ok((files, prefix));
                 }
                 Ok(Verdict::Other) if plan != Plan::Added => {}
-                // The way that always works is taken, and what differs there is told in the end.
+                // The way that always works is used, and its differences are reported at the end.
                 Ok(verdict) => drop(spare.get_or_insert((files, prefix, plan, engine, title, verdict))),
                 Err(error) => failure = Some(error),
             }
@@ -355,7 +355,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
     aside::prints(draft, print, BuiltIn::Sections, report);
     if engine == "jinja2" {
         let kept = texts.kept(plan);
-        // Whatever the stretches come to, only what is told counts here.
+        // Whatever the stretches add up to, only the reported ones count here.
         let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &[] };
         let _ = jinja.write(draft, Some(report));
     }

@@ -1,4 +1,4 @@
-//! From a prompt to a draft. What no other notation than its own can say is told here.
+//! From a prompt to a draft. Features that only its own notation has are reported here.
 
 mod data;
 mod includes;
@@ -167,7 +167,7 @@ impl Drafting<'_> {
                     }
                     Err(stop(source, beyond))
                 }
-                // Somebody who wants Jinja2 is told what keeps it from being that.
+                // The user who wants Jinja2 gets the reason why it does not work.
                 Err(worse) if self.target == BuiltIn::Template => Err(stop(source, worse)),
                 Err(_) => Err(stop(source, beyond)),
             },
@@ -238,7 +238,7 @@ impl Drafting<'_> {
         Chunk { pieces, written: None, jinja: None, print: Print::Python, names, comments: Vec::new() }
     }
 
-    /// Bits as pieces. What the environment says is nobody's but a directive's, and HTML nobody's but Mustache's.
+    /// Bits as pieces. Only directives read the environment, and only Mustache has HTML.
     fn pieces(&mut self, source: &Arc<Source>, bits: Vec<Bit>) -> Vec<Piece> {
         let variables = &self.prepared.prompt().variables;
         let rich: HashSet<&str> =

@@ -1,4 +1,4 @@
-//! What a comparison leaves out because it was told to be lost or different, so that all the rest can be compared.
+//! What a comparison leaves out because it was reported as lost or different, so that all the rest can be compared.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::draft::Draft;
 use crate::prompt::Type;
 
-/// Something that can make two renders differ, and has been told.
+/// Something that can make two renders differ, and has been reported.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Spared {
     /// Hooks and providers.
@@ -58,7 +58,7 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) fn new(spared: BTreeSet<Spared>, draft: &Draft) -> Terms {
         let mut terms = Terms::default();
-        // What was told of the source goes by the names that it has there.
+        // Reports about the source use the names that it has there.
         let named = |name: String| draft.renamed.get(&name).cloned().unwrap_or(name);
         let (mut hidden, mut texts) = (Vec::new(), Vec::new());
         for spared in spared {

@@ -123,7 +123,7 @@ impl Bench<'_> {
         Ok(Verdict::Same)
     }
 
-    /// Reads and renders the result. Whatever is different from the source and has not been told is told.
+    /// Reads and renders the result. Unreported differences from the source are reported.
     pub(super) fn check(
         &self,
         draft: &Draft,
@@ -206,7 +206,7 @@ impl Bench<'_> {
         let way = self.of_source(draft, &terms, Mask { shown: &none, written: &nothing });
         let renders = samples(draft, &terms).into_iter().map(|sample| {
             let sample = sample.into_iter().map(|(name, value)| (draft.name_before(&name), value)).collect();
-            // Values that do not fit are told where texts are compared.
+            // Values that do not fit are reported where texts are compared.
             way.roles(self.source, &sample).unwrap_or_default()
         });
         let Some(roles) = other_roles(renders, draft) else { return };
@@ -281,7 +281,7 @@ impl Bench<'_> {
         let mut outcome = Outcome { same: 0, difference: None, failure: None };
         for sample in samples(draft, terms) {
             let values: Sample = sample.iter().map(|(name, value)| (before(name), value.clone())).collect();
-            // Byte by byte if they are the same, and else without what was told to be different.
+            // Byte by byte if they are the same, and else without the reported differences.
             let mut first = None;
             for step in [Step::Bytes, Step::Written, Step::Shown] {
                 match self.step(draft, result, (&values, &sample), prefix, terms, (step, &before)) {
@@ -364,7 +364,7 @@ impl Bench<'_> {
             BuiltIn::Prompty | BuiltIn::Sections => scratch.0.clone(),
         };
         for file in files {
-            // Nobody needs it when this process is gone, so that nothing waits for a disk.
+            // It is not needed when this process is gone, so nothing waits for a disk.
             let written = std::fs::create_dir_all(&folder)
                 .and_then(|()| std::fs::write(folder.join(&file.path), file.text.as_bytes()));
             written.map_err(|error| files::write_error(&file.path, &error))?;
@@ -457,7 +457,7 @@ impl Scratch {
     }
 }
 
-/// Makes a folder that nobody else reads.
+/// Makes a folder that only this user reads.
 fn make(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]

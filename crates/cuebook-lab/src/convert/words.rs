@@ -34,7 +34,7 @@ pub(super) struct Jinja<'l> {
 }
 
 impl Jinja<'_> {
-    /// The text of a draft as a template. Comments that are not in it are told to the report, if there is one.
+    /// The text of a draft as a template. Comments that are not in it go to the report, if there is one.
     pub(super) fn write(self, draft: &Draft, mut report: Option<&mut Report>) -> Result<String, Stop> {
         let mut out = String::new();
         // How many lines end in the text so far, up to this byte of it.
@@ -299,7 +299,7 @@ pub(super) fn input(draft: &Draft, pieces: &[Piece], report: &mut Report) -> Str
     out
 }
 
-/// Writes text, in which a brace that would begin a placeholder is written as the default of an input that nobody has.
+/// Writes text, in which a brace that would begin a placeholder is written as the default of an input that no one has.
 fn escaped_input(text: &str, out: &mut String) {
     let mut from = 0;
     for (at, _) in text.match_indices('{') {

@@ -37,7 +37,7 @@ pub(super) fn of(version: &Version<'_>, own: &Outcome, other: &Outcome) -> Vec<D
         list.extend(limits.into_iter().map(|(name, value)| Declared::new(Aspect::Limit, name, value)));
     }
     list.extend(prompt.hooks.iter().map(|hook| flag(Aspect::Hook, &hook.name)));
-    // The definitions in the file are told by what they define; everything else may take part in a render.
+    // The definitions in the file are identified by what they define; everything else may take part in a render.
     if let Some(code) = prompt.code.as_ref().filter(|_| !prompt.hooks.is_empty()) {
         let code = python::without(code, &DEFINITIONS);
         list.push(Declared::new(Aspect::Hook, "prompt.py", json!(code.trim())));
@@ -122,7 +122,7 @@ fn variable(variable: &Variable) -> Declared {
     }
 }
 
-/// Variables that templates read and nobody declares.
+/// Variables that templates read and that are not declared.
 fn undeclared(prepared: &Prepared) -> Vec<Declared> {
     let prompt = prepared.prompt();
     let is_known = |name: &String| prompt.variable(name).is_some() || prepared.provides(name);
@@ -211,7 +211,7 @@ fn states(outcome: &Outcome) -> Option<BTreeMap<String, SectionState>> {
 /// What only directives declare.
 fn of_directive(prepared: &Prepared, directive: &Directive) -> Vec<Declared> {
     let mut list = Vec::new();
-    // What it may do counts with what it inherits, if that can be told.
+    // Its permissions include inherited ones, if those are known.
     let composed = prepared.compose().and_then(Result::ok);
     let inherited = composed.as_ref().and_then(|composed| composed.permissions.as_ref());
     let permissions = inherited.map(|(permissions, _)| permissions).or(directive.permissions.as_ref());

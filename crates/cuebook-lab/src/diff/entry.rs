@@ -38,7 +38,7 @@ pub enum Aspect {
 }
 
 impl Aspect {
-    /// Every aspect, in the order in which they are told.
+    /// Every aspect, in the order in which they are reported.
     pub const ALL: [Aspect; 13] = [
         Aspect::About,
         Aspect::Variable,

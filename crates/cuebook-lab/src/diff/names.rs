@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::{Diagnostic, Error};
 
-/// Names for the files below a folder that nobody is to see.
+/// Names for the files below a folder that are not to be seen.
 #[derive(Debug, Clone)]
 pub struct Names {
     prefix: String,

@@ -16,7 +16,7 @@ use crate::variables::{Context, SYSTEM, Scope, Variables};
 pub enum Basis {
     /// What both versions were rendered to.
     Rendered,
-    /// The same, with something in the place of required variables that nobody gave.
+    /// The same, with something in the place of required variables without a value.
     Placeholders,
     /// What their files say, because one of them could not be rendered.
     Files,
@@ -33,7 +33,7 @@ impl Basis {
     }
 }
 
-/// A variable that is needed and that nobody gave.
+/// A required variable without a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumed {
     /// Its name.
@@ -148,7 +148,7 @@ fn missing(error: &Error) -> Vec<String> {
     names.into_iter().flatten().filter_map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// Values that show where they stand, for variables that nobody gave.
+/// Values that show their place, for variables without a value.
 fn stand_in(prompt: &Prompt, mut variables: Variables, missing: &[String]) -> (Variables, Vec<Assumed>) {
     let mut assumed = Vec::new();
     for name in missing {
@@ -171,7 +171,7 @@ fn stand_in(prompt: &Prompt, mut variables: Variables, missing: &[String]) -> (V
     (variables, assumed)
 }
 
-/// What templates read and nobody gave.
+/// What templates read and that has no value.
 fn absent(version: &Version<'_>, scope: &Scope) -> Vec<String> {
     let prepared = version.prepared();
     let read: BTreeSet<String> = prepared.reads().into_iter().map(|(read, _)| read.root).collect();

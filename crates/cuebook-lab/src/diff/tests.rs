@@ -91,7 +91,7 @@ fn what_two_files_declare_is_compared_name_by_name() {
         assert!(found.iter().any(|line| line.starts_with(wanted)), "{wanted}: {found:#?}");
     }
     assert!(found.iter().any(|line| line.starts_with("outputs ~answer")), "{found:#?}");
-    // That a key was changed is told; the key is not.
+    // The report says that a key was changed, and not the key.
     let all = diff.to_json().to_string();
     let connection = diff.entries.iter().find(|entry| entry.name == "connection").unwrap();
     assert!(connection.details.iter().any(|detail| detail.path == "apiKey" && detail.is_secret));
@@ -221,7 +221,7 @@ fn only_code_that_can_take_part_counts_as_a_change_of_hooks() {
     let diff = project.diff("a", "b", &[]);
     assert!(!has_hook(&diff) && !diff.is_same(), "{:?}", changes(&diff));
     assert!(has_hook(&project.diff("a", "c", &[])));
-    // Nothing here can run hooks, so the texts are compared without them, and that is told.
+    // Nothing here can run hooks, so the texts are compared without them, and the report says so.
     assert_eq!(diff.before.not_run.len(), 1, "{:?}", diff.before.failure);
     assert_eq!(diff.before.not_run[0].place.as_deref(), Some("prompts/a/prompt.py:3"));
 }

@@ -71,7 +71,7 @@ impl<'n> Version<'n> {
         self
     }
 
-    /// The version without its hooks and variable providers: nobody has approved them there.
+    /// The version without its hooks and variable providers: they are not approved there.
     pub fn without_code(mut self) -> Version<'n> {
         self.runs_code = false;
         self
@@ -118,7 +118,7 @@ impl<'n> Version<'n> {
         self.runs_code
     }
 
-    /// An error about it, in the words of whoever asked.
+    /// An error about it, in the words of the caller.
     pub(super) fn retell(&self, error: Error) -> Error {
         match self.names {
             Some(names) => names.retell(error),
@@ -157,14 +157,14 @@ impl<'n> Version<'n> {
     }
 }
 
-/// Finds a prompt also where somebody else's choice stands before it.
+/// Finds a prompt also behind another recorded choice.
 fn find(book: &Book, wanted: &str) -> Result<Found> {
     let library = book.library();
     let error = match book.find(wanted) {
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
-    // A path that leads somewhere and an id that is offered twice are told as they are.
+    // A path that exists and an id with two candidates are reported unchanged.
     if !matches!(error.code(), Code::PromptNotFound | Code::Unreadable | Code::InvalidId) {
         return Err(error);
     }

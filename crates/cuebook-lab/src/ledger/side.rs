@@ -1,4 +1,4 @@
-//! One side of a comparison: a render, what it says, and the way from a spot of a message back to whoever wrote it.
+//! One side of a comparison: a render, what it says, and the way from a spot of a message back to its author.
 
 use super::alike::{floor, is_media, line_column};
 use super::spoken::{From, Spoken, SpokenMessage};

@@ -16,7 +16,7 @@ pub(crate) struct Spoken {
     pub(crate) tools: Vec<RequestTool>,
     /// The schema of the answer, as JSON.
     pub(crate) output: Option<String>,
-    /// Whether the provider cannot take the schema of the answer, so that nobody knows what is sent.
+    /// Whether the provider cannot take the schema of the answer, so that it is unknown what is sent.
     pub(crate) output_refused: bool,
     pub(crate) messages: Vec<SpokenMessage>,
 }
@@ -47,7 +47,7 @@ pub(crate) enum From {
     Conversation(Option<String>),
     /// A picture, a sound or a document: its kind and its input. It has no text.
     Media(&'static str, Option<String>),
-    /// In several pieces, around inputs that nobody gave.
+    /// In several pieces, around inputs without a value.
     Pieces(Vec<Range<usize>>),
 }
 
@@ -131,7 +131,7 @@ fn input_of(rendered: &Rendered, source: &str) -> Option<String> {
 /// How many places are tried for a text that is not there in one piece.
 const MOST_TRIED: usize = 1000;
 
-/// Where the pieces of a text lie, if it is the rendered text without the nonces of inputs that nobody gave and without some
+/// Where the pieces of a text lie, if it is the rendered text without the nonces of inputs without a value and without some
 /// of the white space around them.
 fn align(rendered: &Rendered, value: &str, from: usize) -> Option<Vec<Range<usize>>> {
     let text = rendered.text();

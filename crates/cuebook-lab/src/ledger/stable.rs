@@ -316,7 +316,7 @@ impl Unstable {
     }
 }
 
-/// Whether what somebody contributed is taken to change from render to render.
+/// Whether a contribution is taken to change from render to render.
 fn changes(contributor: &Contributor) -> bool {
     match contributor {
         Contributor::Rich { .. } | Contributor::Hook { .. } => true,

@@ -13,7 +13,7 @@ const LONGEST_PART: usize = 240;
 pub struct ItemId(Box<str>);
 
 impl ItemId {
-    /// Checks what somebody wrote.
+    /// Checks a text of the user.
     pub fn new(text: &str) -> Result<ItemId> {
         let why = if text.is_empty() {
             Some("an id is the path of a file without its extension")

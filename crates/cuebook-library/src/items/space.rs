@@ -63,7 +63,7 @@ pub struct Spaces {
     spaces: Vec<Space>,
 }
 
-/// What the user's `.ai` folder is called where its own files are told: where it really is, if `USER_SPACE` says so.
+/// What the user's `.ai` folder is called where its own files are reported: its real place, if `USER_SPACE` says so.
 pub(crate) fn user_name(folder: &Path) -> String {
     let moved = std::env::var_os("USER_SPACE").is_some_and(|user| !user.is_empty());
     let is_home = || std::env::home_dir().is_some_and(|home| home.join(FOLDER) == folder);
@@ -155,7 +155,7 @@ impl Spaces {
         Spaces { project: project.to_owned(), user: whose, spaces }
     }
 
-    /// The spaces of a project, and of whoever runs this: `USER_SPACE`, or their home.
+    /// The spaces of a project, and of this user: `USER_SPACE`, or their home.
     pub fn of_project(project: &Path) -> Spaces {
         let user = std::env::var_os("USER_SPACE").filter(|folder| !folder.is_empty()).map(PathBuf::from);
         let user = user.map(|folder| match (folder.strip_prefix("~"), std::env::home_dir()) {
@@ -306,7 +306,7 @@ fn walk_folder(
     Ok(())
 }
 
-/// Whether a link leads to a file, or cannot be followed: then whoever wants the item is told why.
+/// Whether a link leads to a file, or cannot be followed: then a user of the item gets the reason.
 fn is_file_or_trouble(path: &Path) -> bool {
     match files::look(path) {
         Ok(found) => found.is_some_and(|found| found.is_file()),

@@ -450,7 +450,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file that was not there, readable for everybody and executable for nobody.
+/// Makes a file that was not there, readable for everyone and executable for no one.
 fn make_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -23,7 +23,7 @@ impl<T: Default> Cached<T> {
         &self.path
     }
 
-    /// What the file says now; the default if there is nothing at its path. A link that leads nowhere is something: whoever
+    /// What the file says now; the default if there is nothing at its path. A link that leads nowhere is something: a user who
     /// made it has settings, and must not get the default ones.
     pub(crate) fn get(&self, read: impl FnOnce(&Path) -> Result<T>) -> Result<Arc<T>> {
         let found = files::look(&self.path).map_err(|error| files::io_error(&self.name, &error))?;

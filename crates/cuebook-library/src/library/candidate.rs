@@ -16,7 +16,7 @@ pub const PROMPT_FILE: &str = "prompt.py";
 pub struct Candidate {
     /// The place, as in `user_data/packs/coding_pro/prompts/coding_system`.
     pub source: String,
-    /// Its version, where somebody wants to see it; `None` also if its `prompt.py` cannot be read.
+    /// Its version, where it is to be shown; `None` also if its `prompt.py` cannot be read.
     pub version: Option<String>,
     /// The notation that it is written in.
     pub dialect: &'static Traits,

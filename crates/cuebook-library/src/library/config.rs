@@ -157,7 +157,7 @@ pub struct HooksConfig {
     pub temp_size: u64,
     /// Workers that are kept at most.
     pub workers: usize,
-    /// Seconds after which a worker that nobody needs is let go.
+    /// Seconds after which an unused worker ends.
     pub idle_seconds: u64,
     /// Hosts on this machine or in a private network that hooks may ask, as in `localhost:8080`; public ones need no entry.
     pub http_hosts: Vec<String>,
@@ -361,7 +361,7 @@ fn key_range(source: &Source, key: &str) -> std::ops::Range<usize> {
     at..at + key.len()
 }
 
-/// The names of Rust's types mean nothing to somebody who writes a settings file.
+/// The names of Rust's types mean nothing to an author of a settings file.
 fn plain_words(message: &str) -> String {
     let words = [
         ("expected u64", "expected a whole number"),

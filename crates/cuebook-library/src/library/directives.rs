@@ -13,7 +13,7 @@ use crate::prompt::DIRECTIVE;
 use crate::trust::Trust;
 
 impl Library {
-    /// The same library with other spaces than those of whoever runs this.
+    /// The same library with other spaces than those of this user.
     pub fn with_spaces(mut self, spaces: Spaces) -> Library {
         let trust = Trust::new(&spaces);
         self.spaces = (spaces, trust).into();
@@ -73,7 +73,7 @@ impl Library {
         Ok((!candidates.is_empty()).then(|| (wanted.to_owned(), candidates)))
     }
 
-    /// A directive by the path of its file: in one of the spaces, or in a folder `.ai/directives` of somebody else's.
+    /// A directive by the path of its file: in one of the spaces, or in a folder `.ai/directives` elsewhere.
     pub(super) fn directive_file(&self, path: &Path) -> Result<Option<Found>> {
         if let Some(located) = self.spaces().at_path(ItemType::Directive, path) {
             let candidate = self.offered(&located, None);

@@ -75,7 +75,7 @@ pub struct LibraryLoader {
     own: Arc<Root>,
     language: String,
     limit: u64,
-    /// What the places offer, if somebody has looked at all of them already.
+    /// What the places offer, if all of them were looked at already.
     survey: Option<Arc<Survey>>,
     /// The place of each loaded template, by its source's name.
     places: Mutex<IndexMap<String, Arc<Root>>>,
@@ -85,7 +85,7 @@ pub struct LibraryLoader {
     /// Prompts that were found on the way: the name that was asked for, and the source that was chosen. An alias leads to
     /// another prompt when the vocabulary changes, so the id that it led to would not do.
     choices: Mutex<IndexSet<(String, String)>>,
-    /// Ids that were looked for and that nobody had.
+    /// Ids that were looked for and not found.
     absences: Mutex<Vec<String>>,
     /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
     /// is asked again rather than derived from files that changed.
@@ -149,7 +149,7 @@ impl LibraryLoader {
         self.limit
     }
 
-    /// Whether everything that was looked at is as it was. Of what was found by a survey nobody knows that: it is looked at once.
+    /// Whether everything that was looked at is unchanged. For the result of a survey that is unknown: it is looked at once.
     #[doc(hidden)]
     pub fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
         if self.survey.is_some() {
@@ -202,7 +202,7 @@ impl LibraryLoader {
         }
     }
 
-    /// Notes a file that the prompt's definition was read from, unless nobody will ask whether it has changed.
+    /// Notes a file that the prompt's definition was read from, unless changes do not matter.
     #[doc(hidden)]
     pub fn depend_on(&self, path: PathBuf) {
         if self.survey.is_some() {

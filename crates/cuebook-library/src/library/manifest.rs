@@ -1,6 +1,6 @@
 //! `pack.json`: what a pack says about itself.
 //!
-//! The file is read field by field and everything that is wrong with it is told at once, each problem with its place.
+//! The file is read field by field and all its problems are reported at once, each with its place.
 //! Keys that are not known are warnings, because a newer Cuebook may know them. [`Manifest::verify_contents`] then
 //! compares what is said with what lies in the pack's folder.
 //!

@@ -58,7 +58,7 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
-/// A Python file of a pack, for somebody who is asked to approve it.
+/// A Python file of a pack, for a user who is asked to approve it.
 #[derive(Debug, Clone)]
 pub struct PackCode {
     /// Its path inside the pack.
@@ -82,8 +82,8 @@ struct Staging {
 pub(crate) type Providers = (Vec<(String, VariableProvider)>, Vec<Error>);
 
 impl Staging {
-    /// Makes the folder, and clears away those of processes that died. Both happen only under the packs' lock: whoever
-    /// holds it knows that a folder without a lock of its own is nobody's any more, and not one that is just being made.
+    /// Makes the folder, and clears away those of processes that died. Both happen only under the packs' lock: the process that
+    /// holds it knows that a folder without its own lock is abandoned, and not one that is just being made.
     fn new(_packs_lock: &Lock, packs: &Path, name: &str) -> Result<Staging> {
         Staging::sweep(packs);
         let make = || -> io::Result<Staging> {
@@ -265,7 +265,7 @@ impl Library {
         Ok(Some(Vocab::from_entries(manifest.vocab)))
     }
 
-    /// The variable providers of all packs, by pack. Each manifest that is looked at is told to `seen`.
+    /// The variable providers of all packs, by pack. Each manifest that is looked at is passed to `seen`.
     /// A pack whose manifest cannot be read provides nothing, and keeps no other from it.
     pub fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Providers> {
         let (mut providers, mut broken) = (Vec::new(), Vec::new());
@@ -353,9 +353,9 @@ impl Library {
         approval::status(self.approvals_file().as_ref(), id, content)
     }
 
-    /// The Python files of a pack, for somebody who is asked to approve them, and the content that they are part of.
+    /// The Python files of a pack, for a user who is asked to approve them, and the content that they are part of.
     pub fn pack_code(&self, id: &str) -> Result<(Vec<PackCode>, ContentDigest)> {
-        // Nobody may exchange the pack between the digest and the text that is shown for it.
+        // No process may exchange the pack between the digest and the text that is shown for it.
         let packs = self.packs_folder();
         let _lock = Lock::acquire(&packs, &self.name(&packs))?;
         let folder = self.pack_folder(id)?;

@@ -33,7 +33,7 @@ impl Library {
         let absolute = normalize_path(&absolute);
         let name = self.name(&absolute);
         let metadata = std::fs::metadata(&absolute).map_err(|error| match error.kind() {
-            // What a link was to lead to is another matter than a path that nobody has.
+            // The target of a link is another matter than a path that does not exist.
             std::io::ErrorKind::NotFound if absolute.symlink_metadata().is_err() => self.no_path(path, &name),
             _ => files::io_error(&name, &error),
         })?;

@@ -1,6 +1,6 @@
 //! `resolution.json`: the recorded choices between candidates.
 //!
-//! The file belongs to the user and is reviewed in git, so it keeps its order and whatever else somebody noted in it.
+//! The file belongs to the user and is reviewed in git, so it keeps its order and other entries in it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -242,7 +242,7 @@ impl Root {
         Ok(Listing { ids, names: self.folder().map(|_| names) })
     }
 
-    /// Prompts whose names are no ids, so that nobody can ask for them.
+    /// Prompts whose names are not ids, so that they cannot be asked for.
     pub fn misnamed(&self, claims: &Claims) -> Vec<Diagnostic> {
         let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
         let mut found: Vec<Diagnostic> = entries

@@ -42,7 +42,7 @@ pub struct Script {
 /// Files and folders that are watched for one script. A prompt with more code than this is started afresh for every call.
 const MOST_WATCHED: usize = 4096;
 
-/// A Python file that somebody wants to run.
+/// A Python file that is to run.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct ScriptFile {
@@ -165,7 +165,7 @@ impl Read {
     }
 }
 
-/// Code of the user's own, which needs nobody's approval.
+/// Code of the user's own, which needs no approval.
 fn own(library: &Library, file: &ScriptFile, watched: &[(PathBuf, Option<Stamp>)]) -> Result<Script> {
     let limit = library.file_limit()?;
     let source = match &file.read {

@@ -24,7 +24,7 @@ const VOCAB: &str = "user_data/shared/vocab.json";
 /// What the names of prompts begin with.
 const PROMPT: &str = "prompt.";
 
-/// Refuses aliases that stand for two prompts: whichever was taken, somebody meant the other one.
+/// Refuses aliases that mean two prompts: either choice would be wrong for one of them.
 fn refuse_ambiguous(document: &Document, entries: &IndexMap<String, Vec<String>>) -> Result<()> {
     let mut owners: IndexMap<String, (&str, usize)> = IndexMap::new();
     let mut found = Vec::new();
@@ -188,7 +188,7 @@ impl Library {
     }
 }
 
-/// What of a vocabulary file does nothing: aliases of prompts that nobody has, and aliases that are ids themselves.
+/// What of a vocabulary file does nothing: aliases of unknown prompts, and aliases that are ids themselves.
 pub fn idle(source: &Arc<Source>, offers: impl Fn(&str) -> bool, ids: &[&str]) -> Result<Vec<Diagnostic>> {
     let vocab = Vocab::read(source)?;
     let document = Document::parse(source, Code::BadVocab, ErrorKind::Config)?;

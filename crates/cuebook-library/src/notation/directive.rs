@@ -13,7 +13,7 @@
 //!
 //! [`read`] gives a [`Directive`], whose parts know where they stand in the file; [`Directive::fill`] puts inputs in; the prompt of it
 //! is written by [`Filled::prompt`]. What the body includes is found by [`Directive::include`]. What a directive means for a thread (limits, permissions, hooks) is read here and obeyed elsewhere.
-//! What the reader does not know is told as a note and left alone, as Rye does; what cannot be understood is an error.
+//! What the reader does not know is reported as a note and left alone, as Rye does; what cannot be understood is an error.
 
 mod compose;
 mod condition;
@@ -155,7 +155,7 @@ pub struct Directive {
     #[doc(hidden)]
     pub template: Arc<Template>,
     units: OnceLock<Arc<Vec<Unit>>>,
-    /// What the body includes; `None` as long as nobody has looked for it.
+    /// What the body includes; `None` before it was looked for.
     included: Option<Arc<Vec<include::Tag>>>,
     /// Inputs that included directives declare and this one does not, and where those are included.
     borrowed: Vec<(String, Place)>,

@@ -157,7 +157,7 @@ impl Knowledge {
     pub fn to_json(&self) -> Json {
         let mut object = self.data.clone();
         object.insert("body".into(), self.body().into());
-        // The reference lets the file's own `raw` win, which nobody can have meant.
+        // The reference prefers the file's own `raw`, which is hardly intended.
         object.insert("raw".into(), self.raw().into());
         Json::Object(object)
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Definition::read`] is what the library uses: it resolves `${env:…}` and `${file:…}` everywhere except in
 //! connections, so that rendering needs no key and showing a prompt shows none. [`load`] resolves everything, as Prompty
-//! does, for whoever is about to speak to a provider.
+//! does, for code that is about to speak to a provider.
 //!
 //! The documented shorthands all work. A file of Prompty 1, or of a version between 1 and 2, is upgraded before it is read
 //! (`old.rs`). Unknown keys and an address that the file chose are kept and noted, and never an error. Nothing here knows the

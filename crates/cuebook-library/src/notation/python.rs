@@ -146,7 +146,7 @@ impl Module {
 
     /// Where a name is bound at module level, in whatever way: `def`, `class`, an import, any kind of assignment.
     ///
-    /// The last place wins. `from x import *` binds no name that could be told; see [`Module::star_import`].
+    /// The last place wins. `from x import *` binds no name that is known; see [`Module::star_import`].
     pub fn defines(&self, name: &str) -> Option<Range<usize>> {
         self.names.get(name).filter(|binding| binding.bound).map(|binding| binding.range.clone())
     }

@@ -307,7 +307,7 @@ impl Reader {
             tool_type: self.text("tool_type")?,
             executor_id,
             category: self.text("category")?,
-            // Python has a `__name__` of its own, which nobody assigns.
+            // Python has its own `__name__`, which code does not assign.
             name: self.text("name")?,
             description: self.text("description")?,
             config_schema: match self.map("config_schema")? {

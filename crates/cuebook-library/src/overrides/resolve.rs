@@ -13,7 +13,7 @@ use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::json::quoted;
 use crate::source::Place;
 
-/// So many overrides that were left out are told one by one.
+/// So many overrides that were left out are reported one by one.
 const MOST_TOLD: usize = 50;
 
 /// The overrides that fit, and word of those that do not.
@@ -35,7 +35,7 @@ impl Resolved {
         self.sections.is_empty() && self.tools.is_empty() && self.task_examples.is_empty()
     }
 
-    /// What is to be told about those that were left out: the first ones one by one, and how many more there are. A file can hold
+    /// The report about those that were left out: the first ones one by one, and how many more there are. A file can hold
     /// tens of thousands of them, and every excerpt costs the length of its line.
     pub fn stale_findings(&self) -> Vec<Diagnostic> {
         let mut findings: Vec<Diagnostic> =

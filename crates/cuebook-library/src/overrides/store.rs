@@ -30,7 +30,7 @@ const OURS: &str = ".cuebook/overrides";
 /// Where WINK does.
 const WINK: &str = ".weakincentives/prompts/overrides";
 
-/// The largest file that is read or written, unless somebody says otherwise.
+/// The largest file that is read or written, without a setting.
 const FILE_SIZE: u64 = 4 << 20;
 
 /// Files whose contents are remembered.
@@ -97,7 +97,7 @@ impl Store {
     }
 
     /// The store of a project: `.cuebook/overrides`. A project that has none, and has the folder in which WINK keeps its
-    /// overrides, uses that one, so that both see the same. If it has both, nobody can know which is meant.
+    /// overrides, uses that one, so that both see the same. If it has both, it is ambiguous.
     pub fn of_project(project: &Path) -> Result<Store> {
         let (ours, wink) = (project.join(OURS), project.join(WINK));
         let is_there = |path: &Path, name: &str| {
@@ -142,7 +142,7 @@ impl Store {
         self.overrides(&Names::new(ns, key, tag)?)
     }
 
-    /// Writes what the author wrote into a new file, so that somebody can begin to change it. If there is a file, it stays,
+    /// Writes what the author wrote into a new file, as a start for changes. If there is a file, it stays,
     /// and it is an error if nothing of it fits.
     pub fn seed(&self, descriptor: &Descriptor, tag: &str, originals: &Originals) -> Result<Resolved> {
         let names = Names::new(&descriptor.ns, &descriptor.key, tag)?;
@@ -326,7 +326,7 @@ impl Store {
         self.inside(&path)?;
         let text = match files::read_text(&path, &name, self.limit) {
             Ok(text) => text,
-            // Somebody may have deleted it since.
+            // It may have been deleted since.
             Err(error) => {
                 return match files::look(&path) {
                     Ok(None) => Ok(None),

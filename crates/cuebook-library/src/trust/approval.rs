@@ -126,7 +126,7 @@ pub enum Approval {
         /// When.
         approved_at: String,
     },
-    /// Nobody has approved it.
+    /// It is not approved.
     Missing,
     /// It was approved, and files have changed since.
     Changed {

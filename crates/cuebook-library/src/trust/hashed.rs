@@ -1,7 +1,7 @@
 //! What Rye hashes of a file, where that is less than the file.
 //!
 //! Ours covers every byte but the signature line. Rye's leaves out the prose and the steps of a directive, the `#!` line of
-//! a tool, and the front matter of knowledge; whoever changes those keeps the signature. It is recognised here so that it
+//! a tool, and the front matter of knowledge; an author who changes those keeps the signature. It is recognised here so that it
 //! can be named, and accepted only by those who ask for it.
 
 use sha2::{Digest, Sha256};

@@ -1,7 +1,7 @@
 //! Keys: a public one that checks signatures, and the private one of a user that makes them.
 //!
 //! A private key lies in the user's space, in a folder and a file that only they can open. It is never printed, not even
-//! by `Debug`, and a file that is there is never written over unless somebody says so.
+//! by `Debug`, and an existing file is never overwritten unless the caller says so.
 
 use std::fmt;
 use std::fs;

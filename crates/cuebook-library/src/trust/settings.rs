@@ -1,6 +1,6 @@
 //! What a user has decided about trust: `config/trust.toml` in their own space.
 //!
-//! It is read there and nowhere else, because whoever can write into a project could loosen its rules.
+//! It is read there and nowhere else, because anyone who can write into a project could loosen its rules.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub enum ProjectKeys {
     /// Those that a key which the user trusts has signed.
     #[default]
     Signed,
-    /// All of them: whoever can write into the project is believed.
+    /// All of them: anyone who can write into the project is believed.
     Any,
 }
 

@@ -6,7 +6,7 @@
 //! - The **user's** files are theirs. They need no signature; one that has a signature must be as it was signed, by itself
 //!   or by a key that is trusted as well.
 //! - The **program's** are part of it.
-//! - The **project's** are written by whoever can write into the project, so they count only if a key that the user (or
+//! - The **project's** are written by anyone who can write into the project, so they count only if a key that the user (or
 //!   the program) trusts has signed them, directly or through another such file; or if the user's own settings say that
 //!   every file of a project counts.
 //!
@@ -38,7 +38,7 @@ const LONGEST: usize = 8;
 pub struct TrustedKey {
     /// The key.
     pub key: PublicKey,
-    /// Whose it is, as whoever wrote the file says.
+    /// Whose it is, as the author of the file says.
     pub owner: Option<String>,
     /// Which store it is in.
     pub space: SpaceKind,

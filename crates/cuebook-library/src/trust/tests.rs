@@ -232,7 +232,7 @@ fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
         assert_eq!(refused.unwrap_err().code(), Code::BadKey);
     }
     let add = |key: &PublicKey, signer: Option<&SigningKey>| {
-        // What somebody else could write, whatever we would.
+        // Text that another could write, whatever we would.
         let stores = super::store::Stores::new(&world.spaces());
         stores.add(SpaceKind::Project, key, "bob", signer, now()).unwrap();
     };

@@ -115,7 +115,7 @@ impl Trust {
             return Ok(known);
         }
         let (verified, depends) = match subject.system && !Stores::has_system_keys() {
-            // It came with the program, and nobody can change it without changing the program.
+            // It came with the program, and changing it means changing the program.
             true => {
                 let verified = Verified {
                     hash: whole_hash(&subject),
@@ -383,7 +383,7 @@ impl Trust {
         Err(subject.error(diagnostic).with("expected", &line.hash).with("actual", hash))
     }
 
-    /// The key that a signature names, if somebody trusts it.
+    /// The key that a signature names, if it is trusted.
     fn key(&self, subject: &Subject<'_>, line: &SignatureLine, found: &mut Found) -> Result<TrustedKey> {
         let problem = if subject.system {
             if let Some(key) = self.stores.find_system(&line.fingerprint)? {

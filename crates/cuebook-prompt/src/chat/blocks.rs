@@ -1,7 +1,7 @@
 //! Messages as Anthropic keeps them: calls of tools, their results and thoughts are blocks of the content.
 //!
 //! They become what all wire formats here understand: calls in the metadata of the assistant's message, each result a message
-//! of the tool. Thoughts are kept in the metadata, where whoever needs them finds them.
+//! of the tool. Thoughts are kept in the metadata, where code that needs them finds them.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -14,11 +14,11 @@ use crate::files;
 /// Who says something.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Whoever wrote the prompt.
+    /// The author of the prompt.
     System,
     /// The same, by another name.
     Developer,
-    /// Whoever asks.
+    /// Any caller.
     User,
     /// The model.
     Assistant,

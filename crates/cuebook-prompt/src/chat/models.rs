@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn families_belong_to_their_provider() {
         assert_eq!(enriched("anthropic", "gpt-4o"), json!({"id": "gpt-4o"}));
-        // A deployment has whatever name somebody gave it.
+        // A deployment has any name that its owner gave it.
         assert_eq!(enriched("foundry", "gpt-4o"), json!({"id": "gpt-4o"}));
         assert_eq!(enriched("nobody", "gpt-4o"), json!({"id": "gpt-4o"}));
         assert_eq!(enriched("gemini", "gemini-2.5-pro")["inputModalities"][3], "video");

@@ -147,7 +147,7 @@ impl OutputSpec {
     pub fn parse_as<T: DeserializeOwned>(&self, reply: &str) -> Result<T> {
         let value = self.read(reply, true)?;
         serde_json::from_str(&value.to_text()).map_err(|error| {
-            // Lines and columns are those of a text that nobody has seen.
+            // Lines and columns are those of a text that no user has seen.
             let text = error.to_string();
             let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
             self.error(&format!("the value does not fit the requested type: {why}"))

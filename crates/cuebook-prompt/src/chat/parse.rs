@@ -233,7 +233,7 @@ fn fill(
 ) -> Result<()> {
     let mut parts: Vec<Part> = Vec::new();
     let mut at = content.start;
-    // What nobody gave leaves nothing behind, as if its nonce had never been there.
+    // An input without a value leaves nothing behind, as if its nonce had never been there.
     let absent: Vec<Range<usize>> =
         found.iter().filter(|(_, input)| input.value.is_none()).map(|(range, _)| range.clone()).collect();
     let has_thread = found.iter().any(|(_, input)| input.kind == Rich::Thread);

@@ -60,7 +60,7 @@ pub enum Reply {
     Image(String),
     /// Several pictures.
     Images(Vec<String>),
-    /// The model, or whoever watches over it, declined; in its own words where it has any.
+    /// The model, or a filter over it, declined; in its own words where it has any.
     Refusal(String),
 }
 

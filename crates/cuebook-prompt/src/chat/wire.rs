@@ -214,7 +214,7 @@ pub struct Payload {
     pub notes: Vec<Diagnostic>,
 }
 
-/// The way out where nobody names a model. Cases have another.
+/// The fix where no model is named. Cases have another.
 pub const NAME_A_MODEL: &str = "add `model: NAME` to its file, or pass --model NAME";
 
 fn is_streamed(request: &Request<'_>) -> bool {
@@ -250,13 +250,13 @@ const FIRST: usize = 16 << 10;
 
 fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Result<T>) -> Result<T> {
     let (messages, moved) = match api {
-        // What these take is text, whoever says it; they say themselves what else they refuse.
+        // These take text from any role; they report themselves what else they refuse.
         Api::OpenAiEmbeddings | Api::OpenAiImages => (Cow::Borrowed(request.messages), Vec::new()),
         _ => media_to_the_user(request.messages),
     };
     let request = &Request { messages: &messages, ..*request };
     let draft = Draft::new(api, request);
-    // Gemini's body does not name the model, but nobody can send it without one.
+    // Gemini's body does not name the model, but a request needs one.
     if request.model.id.trim().is_empty() {
         let message = format!("the prompt names no model, but {} needs one", api.title());
         return Err(Error::new(

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// How a model is told to give results back.
+/// How a model is asked to give results back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Returns {

@@ -8,7 +8,7 @@
 //! [`Template::compile`] does everything that values have no part in. [`Template::write`] is for prompts of hundreds of bodies: it
 //! allocates nothing unless a value has to be printed that is neither a string nor an integer.
 //!
-//! A `$` that is neither of these three is told when it is rendered and not before, as Python does. A template knows nothing of
+//! A `$` that is none of these three is reported when it is rendered and not before, as Python does. A template knows nothing of
 //! sections, and where values come from is the caller's business.
 
 mod alone;
@@ -66,7 +66,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a body. Never fails: what is wrong with a `$` is told when it is rendered.
+    /// Reads a body. Never fails: an invalid `$` is reported when it is rendered.
     pub fn compile(source: Arc<Source>) -> Template {
         let (text, map) = body::trimmed(source.text());
         let Steps { steps, names: placeholders } = scan::scan(&text);

@@ -23,7 +23,7 @@ use crate::variables::Scope;
 
 /// Where a template's includes and parents come from.
 pub trait Loader: Send + Sync {
-    /// Finds the template that `parent` means by `name`; `None` if nobody has it. The source's name identifies it.
+    /// Finds the template that `parent` means by `name`; `None` if it does not exist. The source's name identifies it.
     fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>>;
 
     /// The same for a name that a render computed. Such names are without end, so what is not found need not be remembered.
@@ -32,13 +32,13 @@ pub trait Loader: Send + Sync {
     }
 
     /// What a name stands for that is written at this place and is the address of something that its own engine renders, as in
-    /// `prompt:greet`; `None` if it is no address, or nobody has what it names.
+    /// `prompt:greet`; `None` if it is not an address, or names nothing.
     fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
         let _ = (name, at);
         Ok(None)
     }
 
-    /// Tells what a template has set at a place where it includes such a thing. Told once the whole template has been read.
+    /// Reports what a template has set at a place where it includes such a thing, once the whole template has been read.
     fn lends(&self, at: &Place, lent: &Lent) {
         let _ = (at, lent);
     }
@@ -156,7 +156,7 @@ impl Engines {
         self.of_host.contains(key)
     }
 
-    /// The engine of this key. Nobody having registered it is an `InvokerError`.
+    /// The engine of this key. An unregistered one is an `InvokerError`.
     pub fn get(&self, key: &str, named: Option<&Place>) -> Result<&Arc<dyn Engine>> {
         self.by_key.get(key).ok_or_else(|| {
             let known: Vec<&str> = self.by_key.keys().map(String::as_str).collect();

@@ -38,7 +38,7 @@ use crate::source::{OffsetMap, Source};
 
 /// Where values come from.
 pub trait Values {
-    /// The text of an input; `None` if nobody gave it.
+    /// The text of an input; `None` without a value.
     fn input(&self, key: &str) -> Option<String>;
 
     /// What the environment says; `None` if it says nothing, or is not to be asked.
@@ -121,7 +121,7 @@ impl Template {
         })
     }
 
-    /// What it mentions. An input that the text can do without is no fault if nobody declares it.
+    /// What it mentions. An undeclared input that the text can do without is no fault.
     pub fn names(&self) -> Names {
         let mut names = Names::default();
         for step in &self.steps {

@@ -86,7 +86,7 @@ pub(in crate::template) fn inherited(texts: usize, roots: usize, ways: &[Way]) -
             return found.into_iter().map(Option::unwrap_or_default).collect();
         }
     }
-    // Nobody includes so deeply; whoever does is asked for more than need be.
+    // Includes are never this deep; at this depth the caller is asked for more names than necessary.
     vec![Lent::default(); texts]
 }
 

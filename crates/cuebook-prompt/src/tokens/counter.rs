@@ -2,7 +2,7 @@
 //!
 //! Counting costs hundreds of times as much as finding a count again. What is remembered is kept with the text itself, so
 //! a text can never be given the count of another one; a very long text is kept as its SHA-256. Memory is bounded: the
-//! texts that nobody asked for in a while are forgotten.
+//! texts that are unused for a while are forgotten.
 
 use std::collections::HashMap;
 use std::mem;
@@ -122,7 +122,7 @@ fn digest_of(text: &str) -> [u8; DIGEST] {
 }
 
 /// What is remembered for one vocabulary, in two generations. When the young one is full it becomes the old one, and what
-/// was old is forgotten, except what somebody asked for meanwhile: that is young again.
+/// was old is forgotten, except what was used meanwhile: that is young again.
 #[derive(Debug, Default)]
 struct Shelf {
     young: Generation,

@@ -31,7 +31,7 @@ const FAMILIES: &[(&str, Vocabulary)] = &[
 
 /// The vocabulary of a model, if it is known.
 pub(super) fn vocabulary(model: &str) -> Option<Vocabulary> {
-    // A router names the provider first; a model that was tuned by somebody keeps the vocabulary that it came with.
+    // A router names the provider first; a tuned model keeps the vocabulary that it came with.
     let id = model.strip_prefix("openai/").unwrap_or(model);
     let id = id.strip_prefix("ft:").unwrap_or(id);
     let id = minor_of_five(id).unwrap_or(id);

@@ -1,4 +1,4 @@
-//! A scope that is made when somebody asks for it.
+//! A scope that is made on first use.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -30,7 +30,7 @@ impl LateScope {
         LateScope::Late(Box::new(Parts { values, made: OnceLock::new() }))
     }
 
-    /// The scope itself, for whoever keeps it.
+    /// The scope itself, for code that keeps it.
     #[doc(hidden)]
     pub fn shared(&self) -> &Arc<Scope> {
         match self {

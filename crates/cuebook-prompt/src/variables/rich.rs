@@ -1,6 +1,6 @@
 //! Rich inputs: conversations, pictures, documents and sounds have no place in a text, so the text gets a nonce instead.
 //!
-//! A nonce is made anew for each input and render, from the system's secure source, and kept with the render: whoever makes
+//! A nonce is made anew for each input and render, from the system's secure source, and kept with the render: the code that makes
 //! messages of the text finds the values there. It is what the text shows, not how the value is found: a value is found
 //! where an emission of that very input wrote its nonce (see [`crate::chat`]), so that a value which holds a nonce of its
 //! own stays text.
@@ -15,7 +15,7 @@ use crate::prompt::{Prompt, Rich};
 
 /// Gives the random part of a nonce. Injected, so that a render can be repeated.
 pub trait NonceSource: Send + Sync + fmt::Debug {
-    /// Digits that nobody can guess, different for each call.
+    /// Digits that cannot be guessed, different for each call.
     fn digits(&self) -> Result<String>;
 }
 
@@ -55,7 +55,7 @@ pub struct RichInput {
     pub roles: Vec<String>,
     /// What the text shows in its stead.
     pub nonce: String,
-    /// Its value; `None` if nobody gave one.
+    /// Its value; `None` without one.
     pub value: Option<Json>,
 }
 
@@ -65,7 +65,7 @@ pub struct RichInput {
 pub struct RichInputs(Vec<RichInput>);
 
 impl RichInputs {
-    /// Makes a nonce for each rich input that a prompt declares, also for those that nobody gave.
+    /// Makes a nonce for each rich input that a prompt declares, also for those without a value.
     #[doc(hidden)]
     pub fn new(prompt: &Prompt, scope: &Scope, source: &dyn NonceSource) -> Result<RichInputs> {
         let rich = prompt.variables.iter().filter_map(|variable| Some((variable, variable.rich?)));

@@ -133,7 +133,7 @@ pub struct Scope {
     provided: Option<Box<Provided>>,
     /// Boxed: most prompts have no hooks.
     hooked: Option<Box<Hooked>>,
-    /// Made when somebody first asks for it: most renders do not.
+    /// Made on first use: most renders do not need it.
     system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
     /// Boxed: most prompts have no rich inputs.

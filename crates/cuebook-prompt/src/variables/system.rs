@@ -31,7 +31,7 @@ pub const WORKSPACE_NAMES: &[&str] = &["file_tree", "tech_stack"];
 #[doc(hidden)]
 pub const DEFAULT_LANGUAGE: &str = "en";
 
-/// What the system knows during one render. The clock is read once, when somebody first asks.
+/// What the system knows during one render. The clock is read once, on first use.
 #[derive(Debug)]
 pub(super) struct System {
     context: Arc<Context>,
@@ -52,7 +52,7 @@ impl System {
         self.context.workspace_path.as_deref().map(Path::new).or(self.project.as_deref())
     }
 
-    /// All that somebody has said, or the machine knows.
+    /// All that a user has said, or the machine knows.
     pub(super) fn to_json(&self) -> Json {
         SYSTEM_NAMES
             .iter()

@@ -142,7 +142,7 @@ pub fn refuse_invalid(prompt_id: &str, problems: Vec<(Problem, Diagnostic)>) -> 
         .with("invalid", invalid))
 }
 
-/// `undeclared` are names that were given and that nobody declares.
+/// `undeclared` are names that were given and not declared.
 fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
     let name = &variable.name;
     let message = match &variable.description {

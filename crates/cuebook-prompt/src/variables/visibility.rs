@@ -19,7 +19,7 @@ const VISIBILITY: &str = "visibility";
 /// The largest file that is read, in bytes.
 const LIMIT: u64 = 1 << 20;
 
-/// Sections whose visibility somebody has set, by path.
+/// Sections whose visibility was set, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisibilityOverrides(IndexMap<Vec<String>, Visibility>);
 
@@ -125,7 +125,7 @@ impl VisibilityOverrides {
     }
 }
 
-/// The limit of a session is fixed, and nobody writes one by hand that comes near it.
+/// The limit of a session is fixed, and a handwritten one never comes near it.
 fn too_large(error: Error) -> Error {
     match error.code() {
         Code::FileTooLarge => {

@@ -1,4 +1,4 @@
-//! Directives: checked, filled, and handed to whoever asked, who is to carry them out.
+//! Directives: checked, filled, and handed to the caller, who carries them out.
 
 use std::sync::Arc;
 

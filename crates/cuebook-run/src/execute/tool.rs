@@ -171,7 +171,7 @@ fn built_in(
     }))
 }
 
-/// The pack's tool that replaces another one, if the user accepted that; else what to say of a record that nobody granted.
+/// The pack's tool that replaces another one, if the user accepted that; else what to say of a record without a grant.
 fn replacement(project: &Project, id: &ItemId) -> cuebook::Result<(Option<ReplacedTool>, Option<String>)> {
     let spaces = &project.spaces;
     // Most projects have no packs, and a call is to stay fast.
@@ -209,7 +209,7 @@ fn explain(project: &Project, id: &ItemId, broken: Broken) -> Failure {
     if error.kind() == ErrorKind::ItemNotFound && so_far.is_empty() {
         return Failure::new(error).with_id(Some(id.as_str())).with("chain", json!([]));
     }
-    // A file that was changed after it was signed, and that a lockfile pins, is told with the lockfile: both are to be mended.
+    // A file that was changed after it was signed, and that a lockfile pins, is reported with the lockfile: both must be fixed.
     if error.code() == Code::ContentChanged
         && so_far.is_empty()
         && let Some(element) = unverified(project, id)
@@ -220,7 +220,7 @@ fn explain(project: &Project, id: &ItemId, broken: Broken) -> Failure {
     failure(error, id, &so_far)
 }
 
-/// What an item says of itself although nobody vouches for it: nothing of it is used but its version.
+/// What an item says of itself without a trusted signature: nothing of it is used but its version.
 fn unverified(project: &Project, id: &ItemId) -> Option<Element> {
     let located = project.spaces.find(ItemType::Tool, id).ok()??;
     chain::unverified(located, &project.memo)

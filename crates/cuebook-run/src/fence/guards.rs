@@ -207,7 +207,7 @@ fn make_placeholders(project: &Path, mut record: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a placeholder that is still one: what somebody has put something into is no longer ours.
+/// Removes a placeholder that is still one: after a change it is no longer ours.
 fn remove_placeholder(path: &Path, is_folder: bool) {
     if is_folder {
         let _ = fs::remove_dir(path);

@@ -4,7 +4,7 @@
 //! `desk/*`. A tool that runs a shell or any program, or that writes files, counts only if a pattern without wildcards names
 //! it. Signing (`rye_sign`) and copying items (`rye_load`) are allowed by their names.
 //!
-//! An engine that has an allowance applies it to every call, whoever makes it: a client, a model in a thread that a client
+//! An engine that has an allowance applies it to every call, from any caller: a client, a model in a thread that a client
 //! started, a hook of such a thread. So a thread never does what its client could not do directly.
 
 use cuebook::items::ItemId;

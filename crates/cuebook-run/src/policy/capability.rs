@@ -225,7 +225,7 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// What the model is told instead of a result.
+    /// What the model gets instead of a result.
     pub fn to_json(&self) -> Json {
         json!({
             "error": self.error,
@@ -235,7 +235,7 @@ impl Denied {
         })
     }
 
-    /// `CB717`, for whoever is not a model.
+    /// `CB717`, for callers that are not a model.
     pub fn into_error(self) -> Error {
         let diagnostic = Diagnostic::new(Code::NotPermitted, &self.error)
             .hint("a thread's capabilities are in the <permissions> of its directive; a child never holds a capability that its parent lacks");

@@ -4,8 +4,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::limits::Limits;
 
-/// The limits that somebody set and that are less than what they said: `{"limit": "turns", "wanted": 5, "granted": 4}` each. What
-/// nobody set is nobody's disappointment.
+/// The limits that were requested and are less than requested: `{"limit": "turns", "wanted": 5, "granted": 4}` each. What
+/// was not set disappoints no one.
 pub fn capped(set: &[Option<&Map<String, Json>>], wanted: &Limits, granted: &Limits) -> Vec<Json> {
     let (wanted, granted) = (wanted.to_json(), granted.to_json());
     let is_set = |name: &str| set.iter().flatten().any(|limits| limits.contains_key(name));

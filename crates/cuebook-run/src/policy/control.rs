@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::tool_result::text_of;
 
-/// The tool by which hooks decide. Whoever runs hooks can take [`Control::from_params`] instead of running it.
+/// The tool by which hooks decide. Code that runs hooks can take [`Control::from_params`] instead of running it.
 pub const ITEM: &str = directive::HOOK_CONTROL;
 
 /// What a hook decides.
@@ -21,7 +21,7 @@ pub enum Control {
     Abort,
     /// The thread stops here and can be resumed; why.
     Suspend(String),
-    /// The same, because somebody has to decide about a limit.
+    /// The same, because a person has to decide about a limit.
     Escalate {
         /// Which limit.
         limit: Json,
@@ -37,7 +37,7 @@ impl Control {
     /// What the control tool takes.
     pub const PARAMS: [&str; 5] = directive::HOOK_CONTROL_PARAMS;
 
-    /// The decision that the parameters of the control tool name; nothing is decided by a name that nobody knows.
+    /// The decision that the parameters of the control tool name; an unknown name decides nothing.
     pub fn from_params(params: &Map<String, Json>) -> Control {
         let text = |name: &str, default: &str| {
             let given = params.get(name).filter(|value| !value.is_null()).map(text_of);
@@ -56,7 +56,7 @@ impl Control {
         }
     }
 
-    /// Why the parameters of the control tool decide nothing, although somebody wants them to.
+    /// Why the parameters of the control tool decide nothing, although they are meant to.
     pub fn fault(params: &Map<String, Json>) -> Option<String> {
         match params.get("action") {
             Some(Json::String(name)) if Control::NAMES.contains(&name.as_str()) => None,

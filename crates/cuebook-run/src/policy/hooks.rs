@@ -10,8 +10,8 @@
 //!
 //! Hooks of the user come first, then those of the directive, those that are built in, those of the project, and at last those that
 //! only keep books. Events are of two kinds: at a *control* event the first hook that [decides](super::control::Control) something
-//! is obeyed, whoever wrote it, bar the book-keepers; at a *context* event all texts are collected. Here hooks are read and chosen;
-//! whoever runs the thread carries their actions out.
+//! is obeyed, from any author, except the book-keepers; at a *context* event all texts are collected. Here hooks are read and chosen;
+//! the code that runs the thread carries their actions out.
 
 mod read;
 
@@ -27,7 +27,7 @@ use super::tool_result::text_of;
 pub const CONTROL_EVENTS: [&str; 6] =
     ["error", "limit", "after_step", "directive_return", "context_limit_reached", "after_complete"];
 
-/// Events at which hooks add to what the model is told.
+/// Events at which hooks add to what the model gets.
 pub const CONTEXT_EVENTS: [&str; 3] = ["build_system_prompt", "thread_started", "thread_continued"];
 
 /// Who wrote a hook, in the order in which they are heard.
@@ -41,7 +41,7 @@ pub enum Layer {
     Builtin,
     /// The project.
     Project,
-    /// Nobody in particular: hooks that keep books and decide nothing.
+    /// No one in particular: hooks that keep books and decide nothing.
     Infra,
 }
 

@@ -1,6 +1,6 @@
 //! How far a thread may go: how often it may ask a model, how much it may read, write, spend, start, and how long it may take.
 //!
-//! Limits come from defaults, then from the directive, then from whoever starts the thread, and are never wider than those of
+//! Limits come from defaults, then from the directive, then from the starter of the thread, and are never wider than those of
 //! the parent. They are looked at before a model is asked; what a store enforces across processes (money, children) is not done here.
 
 use std::fmt::Display;
@@ -42,11 +42,11 @@ pub struct Limits {
     pub calls: u64,
 }
 
-/// How many calls one answer may make unless somebody says otherwise, as in logs of earlier versions.
+/// How many calls one answer may make without a setting, as in logs of earlier versions.
 const CALLS: u64 = 64;
 
 impl Limits {
-    /// The limits of a thread that nobody gave any.
+    /// The limits of a thread without any of its own.
     ///
     /// ```
     /// use cuebook_run::policy::limits::Limits;
@@ -102,7 +102,7 @@ impl Limits {
         limits.within(parent, says_currency)
     }
 
-    /// These limits with others in their place, as a file or a caller names them. `whose` is told in errors.
+    /// These limits with others in their place, as a file or a caller names them. Errors show `whose`.
     ///
     /// # Errors
     ///
@@ -242,7 +242,7 @@ pub(crate) fn seconds(duration: Duration) -> Json {
     json!((duration.as_secs_f64() * 1000.0).round() / 1000.0)
 }
 
-/// A value that somebody gave for a limit.
+/// A value that was given for a limit.
 struct Amount<'a> {
     name: &'a str,
     value: &'a Json,
@@ -343,7 +343,7 @@ pub struct Reached {
     pub currency: String,
     /// What is neither spent nor left, because it is reserved for children that have not ended.
     pub reserved: Money,
-    /// What the next answer would need, as far as it can be told: so much money, or so many tokens.
+    /// What the next answer would need, as far as it is known: so much money, or so many tokens.
     pub next: Option<Json>,
 }
 

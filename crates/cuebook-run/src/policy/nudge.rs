@@ -1,7 +1,7 @@
-//! What to make of an answer without a call: it is the result, or the model is told to go on, or the thread has failed.
+//! What to make of an answer without a call: it is the result, or the model is asked to continue, or the thread has failed.
 //!
 //! A model that only talks on its first turn has mostly not begun; one that says nothing has mostly lost the thread; and where
-//! outputs are asked for, words are not enough. It is told so three times at most. Then words are the result, unless outputs are asked
+//! outputs are asked for, words are not enough. It gets a reminder three times at most. Then words are the result, unless outputs are asked
 //! for: what was promised to a caller and is not there is an error.
 
 use cuebook::dialect::directive::Output;
@@ -9,7 +9,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
 use super::returns;
 
-/// How often a model is told to go on, in the whole of a thread.
+/// How often a model is asked to continue, in the whole of a thread.
 pub const MOST: u32 = 3;
 
 /// An answer without a call, and what is known of the thread.
@@ -19,7 +19,7 @@ pub struct AnswerWithoutCall<'a> {
     pub text: &'a str,
     /// How often it was asked, with this time.
     pub turn: u32,
-    /// How often it was told to go on.
+    /// How often it was asked to continue.
     pub nudges: u32,
     /// What it is to give.
     pub outputs: &'a [Output],
@@ -32,7 +32,7 @@ pub struct AnswerWithoutCall<'a> {
 pub enum Verdict {
     /// The text is the result.
     Done,
-    /// The model is told this, and asked again.
+    /// The model gets this, and is asked again.
     Nudge(String),
     /// The thread failed.
     Failed(Error),

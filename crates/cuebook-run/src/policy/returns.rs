@@ -63,7 +63,7 @@ pub enum Returned {
     Outputs(Map<String, Json>),
     /// It cannot go on, and why.
     Blocked(String),
-    /// Something else; it is told this and can try again.
+    /// Something else; it gets this and can try again.
     Wrong(String),
 }
 
@@ -155,7 +155,7 @@ fn blocked(parameters: &Map<String, Json>) -> Option<String> {
     Some(text.unwrap_or_else(|| "no reason was given".to_owned()))
 }
 
-/// Outputs without a name are not told to a model.
+/// A model does not get outputs without a name.
 fn named(outputs: &[Output]) -> impl Iterator<Item = &Output> {
     outputs.iter().filter(|output| !output.name.as_str().is_empty())
 }
@@ -235,7 +235,7 @@ fn expected(outputs: &[Output]) -> String {
     named(outputs).map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// A name that a model made up, short enough to be told back to it.
+/// A name that a model made up, short enough to be sent back to it.
 fn shortened(name: &str) -> String {
     if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(60).chain(['…']).collect() }
 }

@@ -36,7 +36,7 @@ const POLICIES: [(&str, Policy); 3] =
 /// What covers all that can be executed. Built in, it is about what reaches a shell or the web that way.
 const EVERYTHING: &str = "rye.execute.*";
 
-/// Whether a capability is for items of a project's own: `rye.execute.tool.team.*`. They are signed by somebody who is trusted, and
+/// Whether a capability is for items of a project's own: `rye.execute.tool.team.*`. They are signed by a trusted key, and
 /// what they do is not known here; no shell and no web of Rye's is among them.
 fn is_of_a_project(capability: &str) -> bool {
     let mut steps = capability.split('.').skip(2);

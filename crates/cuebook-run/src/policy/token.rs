@@ -1,6 +1,6 @@
 //! Capabilities that imply others: to execute something one must find and read it.
 //!
-//! Threads do not use this: what they may do is said outright. Whoever hands out capabilities to others can.
+//! Threads do not use this: what they may do is said outright. Code that hands out capabilities can.
 
 use std::collections::BTreeSet;
 

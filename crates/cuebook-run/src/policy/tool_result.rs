@@ -1,4 +1,4 @@
-//! What a model is told of a tool's result: what it needs, as JSON, and not more than it can take.
+//! What a model gets of a tool's result: what it needs, as JSON, and not more than it can take.
 //!
 //! [`clean`] takes away what is for people and programs (chains, paths, signatures). [`guard`] looks at the size: a large result is
 //! kept by the caller under its hash, and the model gets an outline of it. Nothing is kept or looked up here.
@@ -71,12 +71,12 @@ pub enum Guarded {
 pub struct Large {
     /// What it is known by: `sha256:` and 64 digits.
     pub hash: String,
-    /// What the model is told: an outline, the hash, and how long the whole is.
+    /// What the model gets: an outline, the hash, and how long the whole is.
     pub text: String,
 }
 
 impl Large {
-    /// What the model is told if it was given the same before.
+    /// What the model gets if it was given the same before.
     pub fn repeated(&self, call: &str) -> String {
         json!({
             "note": format!("the same result as call {call}"),
@@ -86,7 +86,7 @@ impl Large {
     }
 }
 
-/// Looks at the size of a text that a model is to be told, in characters.
+/// Looks at the size of a text for a model, in characters.
 pub fn guard(text: &str, limit: usize) -> Guarded {
     // Bytes are never fewer than characters, and known at once.
     if text.len() <= limit || text.chars().nth(limit).is_none() {

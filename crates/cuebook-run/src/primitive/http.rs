@@ -2,7 +2,7 @@
 //!
 //! Redirects, limits and what may go along to another host are those of the client that hooks have. A host that a tool's
 //! author wrote down may be any; a host that comes from a caller's parameter must be a public one, so that a tool that
-//! fetches what it is told cannot be told to fetch from inside a network. Secrets come from the environment, into a header,
+//! fetches given addresses must not fetch from inside a network. Secrets come from the environment, into a header,
 //! and are never part of an answer or of a message.
 
 use std::time::{Duration, Instant};

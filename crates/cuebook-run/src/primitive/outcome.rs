@@ -11,7 +11,7 @@ use crate::subprocess::{Captured, End, Finished, Job};
 pub(crate) struct Outcome {
     /// What the tool answered.
     pub(crate) data: Json,
-    /// What the answer says under `error`, and what is told to people.
+    /// What the answer says under `error`, and what people read.
     pub(crate) failure: Option<(String, Error)>,
 }
 

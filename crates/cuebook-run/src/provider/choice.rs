@@ -3,7 +3,7 @@
 //! Three places have provider files: the project, the user's space, and the program itself. A file of a project could send the user's
 //! key to anybody, so it counts only with a signature that the user trusts, exactly as an item does; files of the user's space are the
 //! user's own. A file that is broken, or not signed, is an error for those who ask for that provider and for no others; it never makes
-//! way for another file of its name. Nothing falls back in silence: where several providers could answer and nobody has chosen, that is an error.
+//! way for another file of its name. Nothing falls back silently: several possible providers without a recorded choice are an error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const AGENT: &str = "config/agent/agent.yaml";
 const LARGEST: u64 = 1 << 20;
 /// The variable that names the usual provider.
 const VARIABLE: &str = "CUEBOOK_PROVIDER";
-/// The tier of whoever asks for nothing.
+/// The tier of a request without one.
 const USUAL_TIER: &str = "general";
 /// How many similar names a hint has.
 const NAMES_SHOWN: usize = 3;
@@ -38,7 +38,7 @@ const BUILT_IN: [(&str, &str); 3] = [
     ("openai", include_str!("../../providers/openai.yaml")),
 ];
 
-/// Says that a file is what somebody signed whom the user trusts.
+/// Checks that a file has a signature that the user trusts.
 pub trait VerifyFile {
     /// Verifies a settings file, by its path below `.ai/config`.
     fn verify_config(&self, below: &str, name: &str, bytes: &[u8]) -> Result<()>;
@@ -50,7 +50,7 @@ impl VerifyFile for Trust {
     }
 }
 
-/// What somebody would like to be answered by. What comes first counts.
+/// Wishes for the answering model. The first one counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wish<'a> {
     /// What the caller wants: a tier, or the id of a model.
@@ -72,7 +72,7 @@ pub struct Chosen {
     pub provider: Arc<ProviderFile>,
     /// The model.
     pub model: String,
-    /// What it costs; `None` if nobody knows.
+    /// What it costs; `None` if unknown.
     pub price: Option<super::Price>,
     /// Tokens that it reads at most.
     pub context_window: u64,
@@ -233,7 +233,7 @@ impl Providers {
         self.files.values()
     }
 
-    /// What somebody should know about the files: secrets that stand in them, and what looks like one and cannot be read.
+    /// Notes about the files: secrets in them, and what looks like one and cannot be read.
     pub fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
         let broken = self.broken.values().flat_map(Error::diagnostics).cloned();
         let broken = broken.map(|wrong| wrong.severity(Severity::Warning));
@@ -313,7 +313,7 @@ impl Providers {
     ///
     /// # Errors
     ///
-    /// `CB720` if nobody does, or if several do and nobody has chosen.
+    /// `CB720` if none does, or if several do without a recorded choice.
     pub fn resolve(&self, wish: &Wish<'_>) -> Result<Chosen> {
         if wish.model.is_some_and(|model| model.trim().is_empty()) {
             // Mostly a variable that is not set. Another model than the one that was meant would be asked, and paid.
@@ -527,7 +527,7 @@ fn listed(folder: &Path, space: &str, passed_over: &mut Vec<Diagnostic>) -> Resu
             paths.push(path);
             continue;
         }
-        // Whoever put it there thinks that it counts.
+        // The author who put it there thinks that it counts.
         let what = if path.is_dir() { "this is a folder" } else { "this link leads to no file" };
         let message = format!("{what}, so it defines no provider");
         let diagnostic = Diagnostic::new(Code::BadProviderFile, message)

@@ -3,13 +3,13 @@
 /// Why an answer ended, as far as it matters for what to make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It is whole, or nobody says otherwise.
+    /// It is whole, or there is no sign of the opposite.
     Whole,
     /// It was not to be longer.
     Cut,
     /// It filled the window of the model.
     Full,
-    /// For a reason that nobody here knows: it may be whole or not.
+    /// For an unknown reason: it may be whole or not.
     Strange,
 }
 

@@ -86,7 +86,7 @@ impl Failure {
         self.error = error.with("retry_after_seconds", seconds(wanted));
     }
 
-    /// Takes secrets out of everything that is told.
+    /// Takes secrets out of everything that is reported.
     pub fn scrub(&mut self, secrets: &Secrets) {
         self.partial_text = secrets.scrub_text(&self.partial_text).into_owned();
         if let Charge::Broken { written, .. } = &mut self.charge {
@@ -266,7 +266,7 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
     failure
 }
 
-/// A reply of status 200 that is none: a failure that is told in its body, or a body of another kind.
+/// A reply of status 200 that is none: a failure that its body reports, or a body of another kind.
 pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box<Failure> {
     let field = |name: &str| error.field(name).and_then(Json::as_str);
     let class = classify(&Fault {
@@ -301,7 +301,7 @@ pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box
     }
     let mut failure = Failure::new(told, class);
     failure.headers.clone_from(&head.headers);
-    // A reply came, and was probably charged for, even if nobody understands it.
+    // A reply came, and was probably charged for, even if it cannot be read.
     failure.indeterminate = error.code() != Code::ProviderFailed;
     if failure.indeterminate {
         failure.charge = Charge::Question;

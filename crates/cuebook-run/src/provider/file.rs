@@ -34,7 +34,7 @@ const APIS: [(&str, Api); 4] = [
     ("gemini", Api::Gemini),
 ];
 
-/// How tools are told to a model.
+/// How a model gets tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ToolMode {
     /// As tools of the interface.
@@ -130,11 +130,11 @@ pub struct Profile {
     pub context_window: u64,
     /// Tokens that it writes at most.
     pub max_output: u64,
-    /// What it costs; `None` if nobody says.
+    /// What it costs; `None` if unknown.
     pub price: Option<Price>,
     /// Whether its answers come bit by bit.
     pub stream: bool,
-    /// How it is told about tools.
+    /// How it gets tools.
     pub tool_mode: ToolMode,
     /// Further fields of a request's body.
     pub options: Map<String, Json>,
@@ -186,11 +186,11 @@ pub struct ProviderFile {
     pub options: Map<String, Json>,
     /// Whether answers come bit by bit.
     pub stream: bool,
-    /// How models are told about tools.
+    /// How models get tools.
     pub tool_mode: ToolMode,
     /// The name of the file, for messages.
     pub file: String,
-    /// What is wrong with it and keeps nobody from using it.
+    /// Problems that do not prevent its use.
     pub warnings: Vec<Diagnostic>,
 }
 

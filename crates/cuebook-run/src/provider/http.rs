@@ -1,8 +1,8 @@
 //! Asks a provider over HTTP.
 //!
 //! One call of [`HttpProvider::ask`] is one answer: it sends the request, listens, and sends it again where that may help and harms
-//! nobody. A request is sent again if the provider had too much to do or the way to it failed, and as long as nothing of an answer came: after the
-//! first words a second request would cost twice and say them twice, so the failure is told instead, with the words, unless the
+//! no one. A request is sent again if the provider had too much to do or the way to it failed, and as long as nothing of an answer came: after the
+//! first words a second request would cost twice and say them twice, so the failure is reported instead, with the words, unless the
 //! file of the provider says otherwise (`retry.after_text`).
 //!
 //! The key is read from the environment when a request is made, and is part of the request and nothing else. Whatever a server
@@ -146,7 +146,7 @@ impl HttpProvider {
                 .with("provider", provider));
         };
         let value = value.trim().to_owned();
-        // What a header cannot hold is told without the value.
+        // A text that a header cannot hold is reported without the value.
         if ureq::http::HeaderValue::from_str(&value).is_err() {
             let message = format!("the value of {name} has a character that keys do not have");
             let hint = "check for a line end or a quotation mark in the value";
@@ -172,7 +172,7 @@ impl HttpProvider {
         Ok(options)
     }
 
-    /// A secret of the environment for a body. Where replies are played back nobody needs it, and it is not on the recording.
+    /// A secret of the environment for a body. A replay does not need it, and it is not on the recording.
     fn option(&self, name: &str) -> Result<String, Error> {
         match self.secret(name) {
             Err(_) if !self.carrier.is_real() => Ok(REDACTED.to_owned()),
@@ -188,7 +188,7 @@ impl HttpProvider {
         let options = &mut model.options;
         let given = options.max_output_tokens.as_ref().and_then(Number::as_u64);
         let mut most = [given, ask.most_tokens].into_iter().flatten().min();
-        // Anthropic wants to be told; others take what they have.
+        // Anthropic requires the number; others use their own default.
         if profile.api == Api::Anthropic {
             most = most.or(Some(self.chosen.max_output));
         }
@@ -226,7 +226,7 @@ impl HttpProvider {
             pause::wanted(&failure.headers, self.clock.today()).filter(|_| failure.class.retryable());
         let most = Duration::from_secs_f64(retry.max.unwrap_or(LONGEST_PAUSE));
         if let Some(wanted) = wanted.filter(|wanted| *wanted > most) {
-            // Whoever comes earlier is only sent away again, and some servers count that.
+            // An earlier request would only be refused again, and some servers count that.
             failure.too_long(wanted, most, self.clock.today(), self.file());
             return None;
         }
@@ -301,7 +301,7 @@ impl HttpProvider {
                     out.body = request.map_err(|error| unheard(*Failure::before(error)))?.1;
                 }
                 Next::Stop => {
-                    // It was told what this attempt may have cost.
+                    // It knows what this attempt may have cost.
                     failure.charge = Charge::Nothing;
                     failure.attempts = attempt;
                     return Err(unheard(*failure));
@@ -313,7 +313,7 @@ impl HttpProvider {
         }
     }
 
-    /// Somebody wants it to stop while nothing is under way: that costs nothing.
+    /// A request to stop while nothing is under way: that costs nothing.
     fn stopped(&self) -> Box<Unheard> {
         unheard(*from_broken(&Broken::new(What::Stopped, ""), self.file()))
     }
@@ -325,7 +325,7 @@ impl Provider for HttpProvider {
         if let Some(stop) = listener.stop() {
             return self.attempts(ask, listener, &stop, &mut secrets);
         }
-        // Sockets cannot ask a listener that is only borrowed, so somebody asks it for them.
+        // Sockets cannot ask a listener that is only borrowed, so a thread asks it for them.
         let flag = Arc::new(AtomicBool::new(false));
         let done = Arc::new(AtomicBool::new(false));
         std::thread::scope(|scope| {

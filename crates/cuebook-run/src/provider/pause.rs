@@ -15,10 +15,10 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Now, by the calendar.
     fn today(&self) -> Timestamp;
 
-    /// Sleeps, unless told to stop; says whether it slept to the end.
+    /// Sleeps, unless asked to stop; says whether it slept to the end.
     fn sleep(&self, time: Duration, stop: &Stop) -> bool;
 
-    /// A number between 0 and 1 that nobody can foresee.
+    /// A number between 0 and 1 that cannot be foreseen.
     fn chance(&self) -> f64;
 }
 
@@ -26,7 +26,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealClock;
 
-/// How long somebody sleeps before asking whether to stop.
+/// How long a wait sleeps before asking whether to stop.
 const SLICE: Duration = Duration::from_millis(100);
 
 impl Clock for RealClock {
@@ -75,7 +75,7 @@ pub(crate) fn wanted(headers: &[(String, String)], now: Timestamp) -> Option<Dur
             None => until(date(value)?, now),
         }
     });
-    // A moment that is over is no wish: whoever asks again at once is only sent away again.
+    // A moment in the past is not a time to wait for: a second request would only be refused again.
     let said = said.filter(|pause| !pause.is_zero());
     said.or_else(|| resets(headers, now))
 }

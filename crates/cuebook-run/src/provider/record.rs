@@ -3,7 +3,7 @@
 //! A recording is a file of lines, one for each exchange: the request (its interface, path and body, and the hash of them), and the reply as it came.
 //! Headers of requests are not part of it, so no key is; secrets that turn up in bodies are taken out. Each line is
 //! written at once when its exchange is over. Several threads may share a recording: a request finds the first reply to the
-//! very same request that nobody took yet.
+//! very same request that was not taken yet.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -171,7 +171,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Goes on with a recording that somebody writes, or begins one.
+    /// Continues an existing recording, or begins one.
     pub fn append(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
         // Opening a pipe waits for a reader, and a device keeps nothing that could be played back.
@@ -246,7 +246,7 @@ impl Transport for Recorded {
         let mut tape = Tape { to: hear, head: None, body: Vec::new() };
         let carried = self.inner.carry(out, &mut tape);
         let Tape { mut head, mut body, .. } = tape;
-        // A request that somebody stopped would stop the replay as well, at a moment of its own.
+        // A request that the user stopped would stop the replay as well, at another moment.
         if matches!(&carried, Err(broken) if broken.what == What::Stopped) {
             return carried;
         }
@@ -267,7 +267,7 @@ impl Transport for Recorded {
         let exchange = Exchange { hash: hash(&request), request, head, body, broken };
         match self.recorder.write(&exchange) {
             Ok(()) => carried,
-            // An answer that is not on the recording would be missing later, when nobody can tell why.
+            // An answer that is not on the recording would be missing later, without a trace of the reason.
             Err(error) => {
                 let message = format!("{} cannot be written: {error}", self.recorder.path.display());
                 Err(Broken::new(What::Mismatch, message))
@@ -359,7 +359,7 @@ impl Recording {
         request["body"]["model"].as_str().or_else(in_path).map(str::to_owned)
     }
 
-    /// How many replies nobody took yet.
+    /// How many replies were not taken yet.
     pub fn left(&self) -> usize {
         self.exchanges().iter().filter(|(_, taken)| !taken).count()
     }

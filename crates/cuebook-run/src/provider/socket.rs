@@ -1,12 +1,12 @@
-//! Sockets that can be told to stop.
+//! Sockets that can be asked to stop.
 //!
-//! A request to a model may wait for minutes, and whoever started it may change their mind. A read that blocks cannot be
+//! A request to a model may wait for minutes, and its caller may change their mind. A read that blocks cannot be
 //! interrupted, so nothing here blocks for longer than [`SLICE`]: it waits, asks whether to go on, and waits again. Who is to be asked is
 //! noted for the thread that makes the request ([`watched`]), because a connection outlives a request: it goes back to a pool, and
 //! serves another one later.
 //!
 //! This lies below TLS, so that its handshake can be stopped too. What cannot be sliced (looking up a name, connecting) is done by a
-//! thread of its own, which nobody waits for once it is to stop.
+//! its own thread, without a wait for it once it is to stop.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -155,7 +155,7 @@ fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
     let until = Instant::now() + limits().0;
     let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new().name("connect".into()).stack_size(STACK).spawn(move || {
-        // Nobody listens any more if it took too long.
+        // If it took too long, there is no listener any more.
         let _ = sender.send(work());
     })?;
     loop {
@@ -175,7 +175,7 @@ pub(super) struct Names;
 #[derive(Debug)]
 pub(super) struct Unnamed {
     host: String,
-    /// Whether that may change: nobody could be asked. Otherwise there is no such name.
+    /// Whether that may change: it could not be asked. Otherwise there is no such name.
     pub passes: bool,
     why: String,
 }
@@ -362,7 +362,7 @@ impl<In: Transport> Transport for Noticed<In> {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        // Nobody waits for an answer before all of the question is sent.
+        // The answer is not awaited before the whole question is sent.
         WATCH.with_borrow_mut(|watched| {
             if let Some(watched) = watched {
                 watched.sent = true;

@@ -20,7 +20,7 @@ pub(super) struct StreamReader<'l> {
     api: Api,
     outputs: bool,
     listener: &'l dyn Listener,
-    /// What must not be told to anybody else.
+    /// What must stay private.
     secrets: &'l Secrets,
     head: Head,
     sse: Sse,
@@ -62,7 +62,7 @@ impl Hear for StreamReader<'_> {
                             self.wrong.get_or_insert_with(why);
                         }
                         self.said |= matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_) | Chunk::Tool(_));
-                        // What became of it is told by the answer, or by the error.
+                        // The answer or the error reports the outcome.
                         if !matches!(chunk, Chunk::Failure { .. }) {
                             self.listener.chunk(&chunk);
                         }
@@ -152,7 +152,7 @@ impl<'l> StreamReader<'l> {
         Ok(answer)
     }
 
-    /// Whether an answer says nothing, and whoever asked has no use for that. One that was cut off or is paused says why.
+    /// Whether an answer says nothing, and the caller has no use for that. One that was cut off or is paused says why.
     fn is_nothing(&self, answer: &Answer) -> bool {
         let is_empty = matches!(&answer.reply, Reply::Text(text) if text.trim().is_empty());
         let explains = matches!(ending(answer.finish.as_deref()), Ending::Cut | Ending::Full);

@@ -39,7 +39,7 @@ pub(super) struct Outgoing<'a> {
     pub path: String,
     /// Headers, with secrets among them.
     pub headers: Vec<(String, String)>,
-    /// What must not be told to anybody else.
+    /// What must stay private.
     pub secrets: Secrets,
     /// The body as it is sent: while a request waits for its answer, a thousand others may, and trees are large.
     pub body: Vec<u8>,
@@ -74,7 +74,7 @@ pub(super) struct Broken {
     pub what: What,
     /// What the system says about it.
     pub message: String,
-    /// Whether the request was sent whole, so that somebody may have answered it.
+    /// Whether the request was sent whole, so that it may have been answered.
     pub sent: bool,
 }
 
@@ -88,9 +88,9 @@ impl Broken {
 /// What happened to a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// Somebody wanted to stop.
+    /// There was a request to stop.
     Stopped,
-    /// The time of the request, or of whoever sent it, was over.
+    /// The time of the request, or of its sender, was over.
     Late,
     /// The server said nothing for too long.
     Silent,

@@ -21,7 +21,7 @@ pub struct Cost {
     pub spend: Money,
     /// How long it ran, pauses between a stop and a resumption left out.
     pub elapsed: Duration,
-    /// Whether it, or a thread below it, asked a model whose price is not known: then more was spent than is counted, and nobody
+    /// Whether it, or a thread below it, asked a model whose price is not known: then more was spent than is counted, and no one
     /// knows how much.
     pub unpriced: bool,
 }

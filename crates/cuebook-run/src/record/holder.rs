@@ -16,7 +16,7 @@ const SILENCE: SignedDuration = SignedDuration::from_secs(30);
 /// Who runs a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holder {
-    /// The machine, told apart from itself before it was started anew.
+    /// The machine, distinct from itself before its last start.
     pub host: String,
     /// The process.
     pub pid: u32,
@@ -27,7 +27,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// This process, with a token that nobody has had yet.
+    /// This process, with a fresh token.
     pub fn of_this_process() -> Holder {
         let (host, pid, began) = this_process();
         let mut bytes = [0_u8; 16];
@@ -89,7 +89,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// A process that ended and that nobody has asked about yet is still listed, but runs nothing.
+    /// A process that ended and was not asked about yet is still listed, but runs nothing.
     pub(crate) fn runs(&self) -> bool {
         !"ZXx".contains(self.state)
     }

@@ -21,7 +21,7 @@ impl ThreadId {
         ThreadId(if again == 0 { id } else { format!("{id}-{again}") })
     }
 
-    /// A name that somebody else made or wrote.
+    /// A name that another program made or wrote.
     pub fn known(id: impl Into<String>) -> ThreadId {
         ThreadId(id.into())
     }

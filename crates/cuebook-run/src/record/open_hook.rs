@@ -27,7 +27,7 @@ impl OpenHook {
         (&self.hook, &self.event, &self.item_id) == (&other.hook, &other.event, &other.item_id)
     }
 
-    /// What the log says when somebody finds out.
+    /// What the log says when the outcome is found out.
     pub(crate) fn to_json(&self) -> Json {
         let note =
             "the process died while it ran: it may have run in full or in part, and its result is unknown";

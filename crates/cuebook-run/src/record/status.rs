@@ -5,21 +5,21 @@ use std::fmt;
 /// How it stands with a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It was registered and nobody runs it yet.
+    /// It was registered and no process runs it yet.
     Created,
-    /// Somebody runs it.
+    /// A process runs it.
     Running,
     /// It came to its end.
     Completed,
     /// It failed.
     Error,
-    /// Somebody stopped it.
+    /// It was stopped.
     Cancelled,
     /// A limit or a hook stopped it; it can go on with other limits.
     Suspended,
     /// Its conversation grew too long, and another thread went on.
     Continued,
-    /// Whoever ran it died, or was told to end; it can go on.
+    /// Its process died, or was asked to end; it can continue.
     Interrupted,
 }
 
@@ -55,7 +55,7 @@ impl Status {
         Status::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether nothing follows by itself: it ended, one way or another, or waits for somebody.
+    /// Whether nothing follows automatically: it ended, one way or another, or waits for a person.
     pub fn is_at_rest(self) -> bool {
         !matches!(self, Status::Created | Status::Running)
     }
@@ -66,7 +66,7 @@ impl Status {
         matches!(self, Status::Completed | Status::Error | Status::Cancelled | Status::Continued)
     }
 
-    /// Whether somebody may take it up again.
+    /// Whether it may be continued.
     pub fn can_resume(self) -> bool {
         !matches!(self, Status::Completed | Status::Continued | Status::Running)
     }

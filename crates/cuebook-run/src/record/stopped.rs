@@ -17,7 +17,7 @@ pub(crate) fn error_json(error: &Error) -> Json {
     })
 }
 
-/// What is left of a thread that somebody stopped who did not run it: why it is not completed, instead of what kept it before.
+/// What is left of a thread that another process stopped: why it is not completed, instead of what kept it before.
 pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
     json!({"cost": cost.to_json(), "error": error_json(&stopped(id, why))})
 }

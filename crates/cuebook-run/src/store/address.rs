@@ -1,6 +1,6 @@
 //! The address of a PostgreSQL database, and how private connections to it are.
 //!
-//! A certificate is always looked at: `require`, `verify-ca` and `verify-full` all mean the most. Whoever merely prefers privacy
+//! A certificate is always checked: `require`, `verify-ca` and `verify-full` all mean the most. A client that only prefers privacy
 //! gets it where there is a certificate that can be trusted. Nothing here ever shows a password.
 
 use std::sync::Arc;

@@ -469,7 +469,7 @@ fn hand_over(
 ) -> Result<ThreadId> {
     let mut row = desk.held(id, holder)?;
     if row.record.cancel {
-        // Whoever wants it to stop wants nobody to go on with it.
+        // A request to stop means that no process continues it.
         return Err(error::cancelled(id));
     }
     ledger::change(desk, &mut row, &Change { status: None, ..change.clone() })?;
@@ -485,11 +485,11 @@ fn hand_over(
     Ok(next)
 }
 
-/// Cancels what nobody runs, and tells whoever runs the rest.
+/// Cancels threads that no process runs, and notifies the processes of the others.
 fn cancel(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let mut seen = BTreeSet::new();
     loop {
-        // The lowest first, as when accounts settle: whoever locks rows in one order does not wait in a circle.
+        // The lowest first, as when accounts settle: transactions that lock rows in one order do not wait in a circle.
         // A child that began meanwhile is seen in the next round; from then on its parent starts no more.
         let tree: Vec<ThreadId> = desk.tree(id)?.into_iter().filter(|id| !seen.contains(id)).collect();
         if tree.is_empty() {
@@ -536,8 +536,8 @@ fn stop(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
 /// Events that are written together with what the thread has used so far.
 const COUNTED: [Kind; 3] = [Kind::CognitionOut, Kind::CognitionPartial, Kind::Retry];
 
-/// When whoever ran a thread last gave a sign of life: a beat, or an event. The time from when it was last counted until then is
-/// counted now, or else a thread that dies often enough would run for ever. How long it lived after that nobody knows.
+/// When the process of a thread last gave a sign of life: a beat, or an event. The time from when it was last counted until then is
+/// counted now, or else a thread that dies often enough would run permanently. How long it lived after that is unknown.
 fn last_sign(desk: &mut Rows<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
     let id = &row.record.id;
     // A sign of life from the future is one from now.
@@ -610,13 +610,13 @@ fn interrupt(
     let held = row.account.held;
     let Unanswered { mut read, reading, mut written, writing } = desk.unanswered(id)?;
     let unknown = match reading {
-        // Nothing is held, so nobody was asked any more.
+        // Nothing is held, so there was no request.
         Some(reading) if reading > Money::ZERO && held == Money::ZERO => {
             (read, written) = (0, 0);
             Money::ZERO
         }
         Some(reading) => (reading + writing).min(held),
-        // Nobody knows what of it was spent.
+        // How much of it was spent is unknown.
         None => held,
     };
     row.account.held = unknown;
@@ -657,7 +657,7 @@ fn interrupt(
     let cancel = row.record.cancel;
     apply(desk, row, &Change { status: Some(Status::Interrupted), ..Change::default() })?;
     if cancel {
-        // Nobody is left who could do what was asked for.
+        // No process is left to do the requested work.
         stop(desk, id)?;
     }
     Ok(true)

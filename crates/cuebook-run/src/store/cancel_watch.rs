@@ -1,4 +1,4 @@
-//! Keeps a lookout for threads of this process that somebody elsewhere wants to stop: one question for all of them, however many
+//! Watches for requests to stop threads of this process: one question for all of them, however many
 //! wait for their models.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_millis(150);
 /// The thread that asks needs little.
 const STACK: usize = 256 << 10;
 
-/// Keeps a lookout in a store. It sleeps while nobody is to be looked out for.
+/// Watches a store. It sleeps while there is nothing to watch.
 #[derive(Debug)]
 pub(crate) struct CancelWatch(Arc<Shared>);
 
@@ -64,7 +64,7 @@ impl CancelWatch {
                 let stopped = store.to_stop(&holder).unwrap_or_default();
                 state = shared.state();
                 for (since, flag) in stopped.iter().filter_map(|id| state.flags.get(id)) {
-                    // What the store said before somebody took the thread up again was meant for whoever had it then.
+                    // A message of the store from before the thread was continued was for its previous holder.
                     if *since <= asked {
                         flag.store(true, Ordering::SeqCst);
                     }
@@ -97,7 +97,7 @@ impl Drop for CancelWatch {
 impl Drop for Watched {
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        // Somebody may have taken the thread up again already, in this process too.
+        // Another holder may have continued the thread already, in this process too.
         if state.flags.get(&self.id).is_some_and(|(_, flag)| Arc::ptr_eq(flag, &self.flag)) {
             state.flags.remove(&self.id);
         }

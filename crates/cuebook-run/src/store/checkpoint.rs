@@ -17,7 +17,7 @@ use rusqlite::Connection;
 /// After how many transactions it is time. Those that come meanwhile wait longer for the disk, so it is rare: a log of some five
 /// megabytes, and far fewer than one turn of a hundred that meets it.
 const EVERY: u32 = 300;
-/// How long it waits for those who read before it leaves the log as it is. Nobody can write meanwhile.
+/// How long it waits for readers before it leaves the log alone. There are no writes meanwhile.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// How many pages the log can have before the writer moves them itself.
 pub(crate) const FAR_TOO_LONG: i64 = 24_000;
@@ -44,7 +44,7 @@ impl Checkpoints {
         }
         self.since.store(0, Ordering::Relaxed);
         if let Some(tell) = self.tell.get_or_init(|| start(self.path.clone())) {
-            // If it is still at it, it need not be told.
+            // If it is still at work, it need not be notified.
             let _ = tell.try_send(());
         }
     }

@@ -14,13 +14,13 @@ pub(crate) fn not_found(id: &ThreadId) -> Error {
     Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", id.as_str())
 }
 
-/// `CB713`: somebody else runs it, or nobody.
+/// `CB713`: another process runs it, or none.
 pub(crate) fn busy(id: &ThreadId, message: String, hint: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::ThreadBusy, message).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str())
 }
 
-/// `CB713`: whoever wants to write no longer holds the thread.
+/// `CB713`: the writer no longer holds the thread.
 pub(crate) fn lost(id: &ThreadId, status: Status) -> Error {
     let message = match status {
         Status::Running => format!("another process took over `{id}`; this one can no longer write to it"),
@@ -29,7 +29,7 @@ pub(crate) fn lost(id: &ThreadId, status: Status) -> Error {
     busy(id, message, "resume the thread to continue it").with("status", status.as_str())
 }
 
-/// `CB713`: somebody has written to it since whoever wants to go on with it looked.
+/// `CB713`: it was written to since the caller looked.
 pub(crate) fn moved(id: &ThreadId, status: Status) -> Error {
     let message = format!("another process continued `{id}` meanwhile; it is {status} now");
     busy(id, message, "look at the thread, and try again").with("status", status.as_str())

@@ -1,6 +1,6 @@
 //! Group commit: threads that write at the same time share a transaction, and so wait for the disk once.
 //!
-//! Whoever comes while nobody writes leads: it takes everything that waits, does it in one transaction, tells the others what
+//! A caller that comes while there is no writer leads: it takes everything that waits, does it in one transaction, tells the others what
 //! came of theirs, and lets the first of those who came meanwhile lead. A thread that is alone never waits for another one.
 
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ impl<C> Group<C> {
     }
 }
 
-/// What a leader does. However that ends, the others are told, and somebody else leads.
+/// What a leader does. However that ends, the others are notified, and another leads.
 struct Batch<'q> {
     queue: &'q Mutex<Queue>,
     waiting: Vec<Waiting>,

@@ -115,7 +115,7 @@ impl Heart {
     pub fn hold(&self) -> Holding {
         let mut state = self.shared.state();
         state.held += 1;
-        // Whoever waits for the next sign of an old thread has to wake earlier for a young one.
+        // A wait for the next sign of an old thread must wake earlier for a young one.
         let wakes = state.held == 1 || state.since.is_none_or(|since| since.elapsed() > FIRST);
         state.since = Some(Instant::now());
         if wakes {

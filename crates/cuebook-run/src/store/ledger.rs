@@ -6,9 +6,9 @@
 //!   recorded as it was, also when it exceeds the limit, and then shows in every account above at once.
 //! - A thread that ended and whose children have all settled *settles*: its claim is let go, and what it and its children
 //!   spent is counted as spent by its parent's children. That can settle the parent in turn.
-//! - A thread without a limit ([`Money::MOST`]) claims nothing, so it can only have a parent without one. Whoever has no
+//! - A thread without a limit ([`Money::MOST`]) claims nothing, so it can only have a parent without one. A thread without a
 //!   limit always has enough.
-//! - A thread that comes to rest holds nothing. What it did not let go of is counted as spent, because nobody knows. If its
+//! - A thread that comes to rest holds nothing. What it did not release counts as spent, because the true figure is unknown. If its
 //!   process died, that is what was read for the answer and what had come of it, where the log says what that costs.
 //! - A settled thread that is taken up again *reopens*: what was counted for it is taken back, and it claims anew. If its
 //!   parent has settled too, that one reopens first, with the whole of its limit, and so on upwards; it stays ended, and
@@ -159,7 +159,7 @@ pub(crate) fn balance(desk: &mut Rows<'_>, row: Row) -> Result<()> {
         if let Some(id) = row.record.parent.clone().filter(|_| !row.account.settled) {
             let before = row.claim;
             row.claim = if settles { Money::ZERO } else { row.account.claims() };
-            // What nobody authenticates changes no account that is authenticated.
+            // Records that are not authenticated change no authenticated account.
             let counts = |parent: &Row| {
                 row.record.authenticity == Authenticity::Own
                     || parent.record.authenticity == Authenticity::Old

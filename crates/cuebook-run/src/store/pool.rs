@@ -15,7 +15,7 @@ struct State<C> {
     idle: Vec<C>,
     /// How many there are, idle and lent.
     made: usize,
-    /// Those who wait, in the order in which they came. Whoever has just given a connection back does not get it again before
+    /// The waiters, in the order in which they came. One that has just given a connection back does not get it again before
     /// them.
     waiting: VecDeque<Arc<Condvar>>,
 }

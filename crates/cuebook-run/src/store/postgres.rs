@@ -2,7 +2,7 @@
 //!
 //! Rows that a transaction changes are locked before they are read, so two processes never count on the same money; where they
 //! get into each other's way, one of them begins its transaction anew. A connection that broke is replaced. What was sent to be
-//! committed when it broke is not sent again, because nobody knows whether it arrived.
+//! committed when it broke is not sent again, because it may have arrived.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -95,7 +95,7 @@ impl Postgres {
     fn line(&self) -> Result<Line> {
         let open = || -> std::result::Result<(Client, i64), postgres::Error> {
             let mut client = match self.config.connect(self.tls.clone()) {
-                // Whoever prefers to be private, but does not insist, takes what there is.
+                // A client that prefers privacy without insisting takes what is offered.
                 Err(error) if self.config.get_ssl_mode() == SslMode::Prefer && is_about_tls(&error) => {
                     self.config.clone().ssl_mode(SslMode::Disable).connect(NoTls)?
                 }
@@ -199,7 +199,7 @@ enum Trouble {
     InTheWay,
     /// The connection broke, and nothing was done.
     Broken,
-    /// The connection broke when all was done, and nobody knows whether it was.
+    /// The connection broke when all was done, and it is unknown whether it was.
     Unknown,
 }
 

@@ -14,7 +14,7 @@ use super::{Authenticity, Holder, error};
 use crate::money::Money;
 use crate::record::{Entry, Event, Kind, Status, ThreadId, first_hash};
 
-/// How deep a payload may be nested. What is deeper is kept as text, because nobody could read it again.
+/// How deep a payload may be nested. What is deeper is kept as text, because it could not be read again.
 const DEEPEST: usize = 100;
 
 /// A thread and all below it, as a table. `UNION` drops what is there already, so a circle of parents comes to an end.
@@ -39,10 +39,10 @@ pub(crate) struct Rows<'s> {
     found: BTreeMap<ThreadId, Indexed>,
 }
 
-/// A question to a model of which nobody knows what came.
+/// A question to a model without a known answer.
 #[derive(Debug, Default)]
 pub(crate) struct Unanswered {
-    /// How many tokens the model was told.
+    /// How many tokens the model got.
     pub(crate) read: u64,
     /// What reading them costs; logs of earlier versions do not say it.
     pub(crate) reading: Option<Money>,
@@ -76,7 +76,7 @@ impl<'s> Rows<'s> {
         self.key.as_ref().as_ref().ok()
     }
 
-    /// A row, which nobody else changes until the transaction ends.
+    /// A row that no other transaction changes until this one ends.
     pub(crate) fn find(&mut self, id: &ThreadId) -> Result<Option<Row>> {
         if let Some(row) = self.rows.get(id) {
             return Ok(Some(row.clone()));
@@ -103,7 +103,7 @@ impl<'s> Rows<'s> {
         Ok(())
     }
 
-    /// A row that must be there, and may be written: what another key or nobody's authenticates must not get a seal of ours.
+    /// A row that must be there, and may be written: a row with another key's seal or none must not get a seal of ours.
     pub(crate) fn get(&mut self, id: &ThreadId) -> Result<Row> {
         let row = self.find(id)?.ok_or_else(|| error::not_found(id))?;
         match &row.record.authenticity {
@@ -121,7 +121,7 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// The row of a thread that somebody holds.
+    /// The row of a thread that has a holder.
     pub(crate) fn held(&mut self, id: &ThreadId, holder: &Holder) -> Result<Row> {
         let row = self.get(id)?;
         if row.record.status != Status::Running || row.record.holder.as_ref() != Some(holder) {
@@ -226,7 +226,7 @@ impl<'s> Rows<'s> {
         let cells = [id.as_str(), delta, id.as_str(), asked, again].map(Cell::from);
         for row in self.sql.rows(statement, &cells)? {
             let Some(Cell::Text(payload)) = row.into_iter().next() else { continue };
-            // A log that was changed from outside is told when somebody reads it.
+            // A log that was changed from outside is reported when it is read.
             let said: Json = serde_json::from_str(&payload).unwrap_or_default();
             unanswered.written = unanswered.written.saturating_add(tokens(&said));
             unanswered.writing = unanswered.writing + spend(&said).unwrap_or_default();
@@ -252,7 +252,7 @@ impl<'s> Rows<'s> {
         if !is_there {
             return Ok(Vec::new());
         }
-        // Level by level. Every thread has one parent, and the first one is nobody's child here, so none comes twice.
+        // Level by level. Every thread has one parent, and the first one is no child here, so none comes twice.
         let mut tree = vec![ThreadId::known(id.as_str())];
         let mut next = 0;
         while let Some(parent) = tree.get(next) {
@@ -320,7 +320,7 @@ impl Upwards {
     }
 }
 
-/// What is kept instead of a value that nobody could read again, if it is such a one.
+/// What is kept instead of a value that could not be read again, if it is such a one.
 pub(crate) fn readable(json: &Json) -> Option<Json> {
     is_deep(json, DEEPEST).then(|| flat(json, DEEPEST))
 }

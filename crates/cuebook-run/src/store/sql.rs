@@ -64,7 +64,7 @@ pub trait Sql {
     /// Runs a statement and says how many rows it changed.
     fn run(&mut self, statement: &str, values: &[Cell]) -> Result<u64>;
 
-    /// What stands behind a `SELECT` whose rows nobody else may change until the transaction ends. Empty where one
+    /// What follows a `SELECT` whose rows no other transaction may change until this one ends. Empty where one
     /// transaction writes at a time anyway.
     fn for_update(&self) -> &'static str;
 

@@ -3,7 +3,7 @@
 //! The file is in WAL mode and every commit waits for the disk, so what was written is there after a crash of the machine.
 //! One connection writes, for all threads of this process together; a few others read.
 //!
-//! A file can come with a project that somebody else made. Only files with exactly our tables are used, no trigger or view of
+//! A file can come with a project of another author. Only files with exactly our tables are used, no trigger or view of
 //! theirs ever runs, and a statement that takes too long is interrupted.
 
 use std::fmt;
@@ -189,7 +189,7 @@ impl Tables for Sqlite {
 fn together(connection: &Connection, name: &str, tasks: &mut [&mut dyn Task]) -> rusqlite::Result<()> {
     let run = |statement: &str| connection.prepare_cached(statement)?.execute([]).map(drop);
     if !connection.is_autocommit() {
-        // Somebody broke off in the middle.
+        // The run was stopped in the middle.
         run("ROLLBACK")?;
     }
     run("BEGIN IMMEDIATE")?;
@@ -442,7 +442,7 @@ fn check_tables(connection: &Connection, name: &str) -> Result<()> {
     }
 }
 
-/// Tables in which nothing is, and that nobody else sees.
+/// Tables in which nothing is, and that no other code sees.
 fn empty(name: &str) -> Result<Connection> {
     let mut connection = Connection::open_in_memory().map_err(|error| failed(name, &error))?;
     migrate(&mut connection).map_err(|error| failed(name, &error))?;

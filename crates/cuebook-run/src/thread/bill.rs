@@ -83,7 +83,7 @@ impl Managed<'_> {
                 }
             }
             if self.voice.price.is_some() && bill.spend > state.account.held {
-                // It cost more than could be known before: the provider counts differently, or did not keep to what it was told.
+                // It cost more than could be known before: the provider counts differently, or exceeded the limit in its request.
                 payload["more_than_held"] = (bill.spend - state.account.held).nanos().into();
             }
             state.unwritten.change.cost = Some(cost);
@@ -162,7 +162,7 @@ impl Managed<'_> {
         if let Err(error) = self.write()
             && error.code() == Code::BudgetExhausted
         {
-            // Between looking and holding somebody else, such as a child, was given the money.
+            // Between looking and holding, another thread, such as a child, got the money.
             next = self.stop(
                 self.standing()
                     .ok()
@@ -175,7 +175,7 @@ impl Managed<'_> {
         next
     }
 
-    /// No further attempt is made: a limit was reached, or nobody can say.
+    /// No further attempt is made: a limit was reached, or it is unknown.
     fn stop(&self, reached: Option<Reached>) -> Next {
         let mut state = self.state();
         state.answer.reached = reached;
@@ -208,7 +208,7 @@ impl Managed<'_> {
         }
     }
 
-    /// What an answer cost: where the provider does not say, it is counted here, because limits that nobody counts for would hold
+    /// What an answer cost: where the provider does not say, it is counted here, because limits without a count would hold
     /// nothing. No model reads nothing, so a provider that says so does not know.
     fn bill(&self, answer: &Answer, message: &Message) -> Bill {
         let mut usage = answer.usage.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The calls of an answer, made fit for a log: told apart, and readable.
+//! The calls of an answer, made fit for a log: distinct, and readable.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::turn::Performed;
 const UNREADABLE: &str = "_no_json";
 
 /// Gives calls names that tell them apart where the model gave none, or one that a call of the conversation has already:
-/// providers refuse that, and nobody could say later which of them is meant.
+/// providers refuse that, and later it would be unknown which of them is meant.
 pub(super) fn tell_apart(answer: &mut Answer, turn: u32, conversation: &[Message]) {
     let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
     let mut known: HashSet<String> = conversation.iter().flat_map(calls_of).map(|call| call.id).collect();
@@ -22,7 +22,7 @@ pub(super) fn tell_apart(answer: &mut Answer, turn: u32, conversation: &[Message
             continue;
         }
         let mut id = format!("call_{turn}_{index}");
-        // Somebody may have thought of this name before, or does so in this very answer.
+        // The name may be in use already, or be used twice in this answer.
         while known.contains(&id) || calls.iter().any(|call| call.id == id) {
             id.push('x');
         }
@@ -31,7 +31,7 @@ pub(super) fn tell_apart(answer: &mut Answer, turn: u32, conversation: &[Message
     }
 }
 
-/// Arguments that are no JSON object cannot be told to every provider again, so they become the text in one. The call is not made.
+/// Arguments that are not a JSON object cannot be sent to every provider again, so they become the text in one. The call is not made.
 pub(super) fn keep_readable(answer: &mut Answer) {
     let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
     for call in calls.iter_mut().filter(|call| parse_arguments(&call.arguments).is_err()) {
@@ -56,7 +56,7 @@ pub(super) fn cut_call(calls: &[ToolCall]) -> Option<&ToolCall> {
     parse_arguments(&call.arguments).is_ok_and(|arguments| unreadable(&arguments).is_some()).then_some(call)
 }
 
-/// What a model is told whose arguments could not be read.
+/// What a model gets whose arguments could not be read.
 pub(super) fn unreadable(arguments: &Map<String, Json>) -> Option<Performed> {
     let text = arguments.get(UNREADABLE)?.as_str()?;
     let why = match parse_arguments(text) {

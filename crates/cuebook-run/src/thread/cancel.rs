@@ -1,6 +1,6 @@
 //! Stops a thread and those below it, and does not say so before they have stopped.
 //!
-//! Whoever runs a thread is told through the store, and stops it within a moment. A process that does not, because somebody has
+//! The process that runs a thread is asked through the store, and stops it within a moment. A process that does not, because it was
 //! stopped it or it hangs, is woken, asked to end and then ended, if it is one of this machine and of our own program and runs nothing else.
 
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::engine::Engine;
 use crate::processes::{self, Push};
 use crate::store::{Filter, Holder, Record, Store};
 
-/// How long whoever runs a thread may take to stop it.
+/// How long the process of a thread may take to stop it.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a process may take to end that was told to.
+/// How long a process may take to end after a request.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether threads have stopped.
 const LOOK: Duration = Duration::from_millis(50);
@@ -104,7 +104,7 @@ fn rest(store: &dyn Store, id: &ThreadId, patience: Duration, tools: &mut usize)
             return Ok(open);
         }
         if open.iter().any(|record| record.status != Status::Running) {
-            // It came to rest in another way meanwhile, and waits for nobody any more.
+            // It came to rest in another way meanwhile, and waits no more.
             store.cancel(id)?;
             continue;
         }
@@ -112,7 +112,7 @@ fn rest(store: &dyn Store, id: &ThreadId, patience: Duration, tools: &mut usize)
     }
 }
 
-/// Tells the process of a thread something, if that is to be done from here. Says whether it was told.
+/// Sends a signal to the process of a thread, if that is to be done from here. Says whether it was sent.
 fn tell(store: &dyn Store, record: &Record, push: Push, stopping: &[Record]) -> bool {
     let holder = record.holder.as_ref().filter(|holder| record.status == Status::Running && holder.is_here());
     let Some(holder) = holder else { return false };

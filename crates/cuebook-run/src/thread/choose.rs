@@ -11,13 +11,13 @@ use crate::engine::{Engine, Project};
 use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
 use crate::store::{self, LogKey, SqliteStore, Store};
 
-/// Where a project's threads are kept unless somebody says otherwise.
+/// Where a project's threads are kept without a setting.
 const FILE: &str = ".ai/state/threads.db";
 
 impl Engine {
     /// Who is to be asked, which must be possible: a thread that cannot even begin is none.
     ///
-    /// Where replies are played back, whoever was recorded is: no keys are needed, and there may be none by which to choose.
+    /// A replay uses the recorded provider: no keys are needed, and there may be none by which to choose.
     pub(super) fn choose(&self, providers: &Providers, wish: &Wish<'_>) -> Result<Chosen> {
         let wish = &Wish { only: self.settings().provider.as_deref().or(wish.only), ..*wish };
         let chosen = providers.resolve(wish);
@@ -70,7 +70,7 @@ impl Engine {
         self.kept_store(&place, || store::open(&place, LogKey::of(&project.spaces)))
     }
 
-    /// The threads of a project for somebody who begins none. A file that is not there is not made.
+    /// The threads of a project for a caller that begins none. A missing file is not made.
     pub(super) fn looked_at(&self, project: &Project) -> Result<Arc<dyn Store>> {
         let place = self.place_of(project);
         match store::file(&place)? {
@@ -83,7 +83,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `CB724` if nobody knows what kind of store is meant.
+    /// `CB724` if the kind of store is unknown.
     pub fn missing_store(&self, project: Option<&Path>) -> Result<Option<PathBuf>> {
         let place = self.place_of(&*self.project(project)?);
         let missing = store::file(&place)?.filter(|path| !path.exists());

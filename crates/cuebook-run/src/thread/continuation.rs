@@ -1,6 +1,6 @@
 //! When a conversation is full: another thread goes on with what was said last.
 //!
-//! The new thread has the same errand, inputs, permissions and tools, what is left of the limits, the prompt as it was first told, the
+//! The new thread has the same task, inputs, permissions and tools, the rest of the limits, the prompt as it was first sent, the
 //! newest messages that fit, and a word that tells the model where it stands. The old one keeps its whole log and says who goes on.
 
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl Engine {
         })
     }
 
-    /// A conversation is full, and nobody could be found to go on with it: the thread waits for somebody who mends that.
+    /// A conversation is full, and no directive could be found to continue it: the thread waits until that is fixed.
     pub(super) fn stay(
         &self,
         store: &Arc<dyn Store>,
@@ -177,7 +177,7 @@ impl Engine {
         Ok(self.with_conversation(&**store, finished))
     }
 
-    /// The end of a thread, with what the whole conversation used. What it is told with is no reason to fail.
+    /// The end of a thread, with what the whole conversation used. A report about it is no reason to fail.
     pub(super) fn with_conversation(&self, store: &dyn Store, mut finished: Finished) -> Began {
         if let Ok(Some(record)) = store.record(&finished.id) {
             finished.conversation = Conversation::of(store, &record).unwrap_or_default();
@@ -185,7 +185,7 @@ impl Engine {
         Began::Finished(Box::new(finished))
     }
 
-    /// What a model is told that goes on: the body of the directive that the thread's own names, or of the usual one.
+    /// What a model gets that continues: the body of the directive that the thread's own names, or of the usual one.
     fn words(&self, project: &Arc<Project>, launch: &Launch) -> Result<String> {
         let id = launch.continuation.as_deref().unwrap_or(DIRECTIVE);
         let id = ItemId::new(id)?;

@@ -52,7 +52,7 @@ impl Conversation {
 
 /// What the threads below one have spent so far, whether they have settled or not.
 ///
-/// The ledger counts a child as spent when it settles, and keeps its whole limit until then; whoever looks wants to know what
+/// The ledger counts a child as spent when it settles, and keeps its whole limit until then; a reader wants to know what
 /// is gone.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! A thread in a process of its own, which lives on when whoever started it is gone.
+//! A thread in its own process, which continues when its starter is gone.
 //!
-//! Whoever starts one leaves when the process has taken the thread up, and not before: what keeps it from that is told here, and
-//! not only in a file that nobody looks at.
+//! The starter leaves when the process has taken the thread over, and not before: what keeps it from that is reported here, and
+//! not only in a file without a reader.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::settings::{Fence, Settings};
 use crate::store::{Holder, Record, STORE, Store, moved};
 use crate::watch::Watch;
 
-/// The command that runs a registered thread; whoever detaches one starts the program with it.
+/// The command that runs a registered thread; detaching one starts the program with it.
 pub const COMMAND: [&str; 2] = ["thread", "carry-out"];
 
 /// The option of that command for what the thread may do at most: a JSON list of patterns.
@@ -66,7 +66,7 @@ pub(super) fn start(
         log.try_clone().map_err(|error| fail(error.to_string(), "the system has no resources for it"))?;
     let mut command = Command::new(&program);
     command.args(COMMAND).arg(id.as_str()).arg("--root").arg(project).current_dir(project);
-    // It is no tool, whoever starts it: it goes on when the thread that started it is dead.
+    // It is not a tool, whatever starts it: it continues when the thread that started it is dead.
     command.env_remove(MARK);
     if let Some(store) = &settings.store {
         // Not among the arguments, which everybody on the machine can read: there may be a password in it.
@@ -104,7 +104,7 @@ pub(super) fn start(
     command.stdin(Stdio::null()).stdout(log).stderr(copy);
     #[cfg(unix)]
     {
-        // What is typed at the terminal is meant for whoever started it, and not for the thread.
+        // Input at the terminal is for the process that started this, and not for the thread.
         use std::os::unix::process::CommandExt as _;
         command.process_group(0);
     }
@@ -126,13 +126,13 @@ pub(super) fn start(
         let message = format!("process {pid} ended before it started `{id}` ({status}){why}");
         return Err(fail(message, &format!("its output is in {}", file.display())));
     }
-    // Nobody waits for it; a process that ends before this one would stay behind in the list of processes otherwise.
+    // There is no wait for it; without this, a process that ends before this one would stay in the list of processes.
     let reap = move || drop(child.wait());
     drop(std::thread::Builder::new().name("reaper".into()).stack_size(512 << 10).spawn(reap));
     Ok(pid)
 }
 
-/// Opens the file for what a thread's process prints. Nobody else can read it, nor what lies beside it.
+/// Opens the file for what a thread's process prints. Only this user can read it and its neighbours.
 fn open_log(folder: &Path, file: &Path) -> std::io::Result<File> {
     let (mut folders, mut options) = (DirBuilder::new(), OpenOptions::new());
     #[cfg(unix)]
@@ -148,13 +148,13 @@ fn open_log(folder: &Path, file: &Path) -> std::io::Result<File> {
     options.create(true).append(true).open(file)
 }
 
-/// A process has ended, and somebody else has the thread, or nobody.
+/// A process has ended, and another holds the thread, or none.
 struct NotTaken {
     now: Record,
     status: ExitStatus,
 }
 
-/// Waits until a process has taken its thread up, or has ended. Whoever is told to stop meanwhile leaves it to itself.
+/// Waits until a process has taken its thread over, or has ended. A request to stop meanwhile leaves it running.
 fn wait(
     child: &mut Child,
     store: &dyn Store,

@@ -28,7 +28,7 @@ pub struct Finished {
     pub result: Option<Json>,
     /// The outputs that it returned.
     pub outputs: Option<Json>,
-    /// What whoever reads the result should know about it: that it was cut off.
+    /// A note for readers of the result: that it was cut off.
     pub note: Option<String>,
     /// Why it is not completed.
     pub error: Option<Error>,
@@ -46,13 +46,13 @@ pub struct Finished {
 ///
 /// # Errors
 ///
-/// Only if the end could not be written: the store failed, or somebody else has taken the thread up.
+/// Only if the end could not be written: the store failed, or another process has continued the thread.
 pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
     let id = ready.parts.id.clone();
     driven(ready).map_err(|error| lost(error, &id))
 }
 
-/// A store that fails in the middle of a run leaves a thread behind that somebody can go on with.
+/// A store that fails in the middle of a run leaves a thread behind that can be continued.
 fn lost(error: Error, id: &ThreadId) -> Error {
     if error.code() != Code::StoreFailed {
         return error;
@@ -100,7 +100,7 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
             finished.note = result.get("note").and_then(Json::as_str).map(str::to_owned);
         }
         Err(Halt::Cancelled(why)) => {
-            // A process that is told to end says nothing about what the thread is for: somebody takes it up later.
+            // A process that is asked to end says nothing about the thread's result: another process continues the thread later.
             finished.status = if thread.leaves() { Status::Interrupted } else { Status::Cancelled };
             finished.error = Some(stopped(&finished.id, &why));
         }
@@ -138,13 +138,13 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
         payload["told_to_end"] = true.into();
     }
     thread.keep(kind, payload);
-    // One that is told to end is not over, and its process has no time for more. Otherwise the thread is not at rest before its
-    // hooks have run: whoever stops it stops them, and if the process dies they are found.
+    // One that is asked to end is not over, and its process has no time for more. Otherwise the thread is not at rest before its
+    // hooks have run: a stop of the thread stops them, and if the process dies they are found.
     let follow = finished.status != Status::Interrupted && moments.follow(&thread, &finished);
     let status = (!follow).then_some(finished.status);
     thread.end(Change { status, result: Some(told), ..Change::default() })?;
     if finished.status == Status::Cancelled {
-        // Whoever stopped it need not have told the store, and threads below it may run elsewhere. Its own end is written.
+        // The process that stopped it need not have informed the store, and threads below it may run elsewhere. Its own end is written.
         let below = Filter { parent: Some(finished.id.clone()), ..Filter::default() };
         for child in thread.store.list(&below).unwrap_or_default() {
             let _ = thread.store.cancel(&child.id);

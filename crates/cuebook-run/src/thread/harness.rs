@@ -63,7 +63,7 @@ impl Managed<'_> {
         Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)))
     }
 
-    /// Whether somebody wants it to stop, and its account.
+    /// Whether it is asked to stop, and its account.
     pub(super) fn standing(&self) -> Result<(bool, Account), Halt> {
         let standing = self.store.standing(&self.id).map_err(Halt::Failed)?;
         standing.ok_or_else(|| Halt::Failed(not_found(&*self.store, &self.id)))
@@ -82,7 +82,7 @@ impl Managed<'_> {
         state.unwritten.change.hold = Some(hold);
     }
 
-    /// What one more answer needs of a limit that was reached, as far as it can be told: it is as long as those before it were.
+    /// What one more answer needs of a limit that was reached, as far as it is known: it is as long as those before it were.
     pub(super) fn with_next(&self, reached: Reached) -> Reached {
         let cost = self.cost();
         let usual = cost.output_tokens.checked_div(u64::from(cost.turns)).unwrap_or(0);
@@ -133,7 +133,7 @@ impl Managed<'_> {
         self.voice.price.map_or(Money::ZERO, price)
     }
 
-    /// Remembers why an answer ended. Where it goes on with calls, whoever reads the log is told here; else with the result.
+    /// Remembers why an answer ended. Where it continues with calls, the log says so here; else with the result.
     pub(super) fn note_ending(&self, answer: &Answer, payload: &mut Json) {
         let finish = answer.finish.clone();
         let is_strange = ending(finish.as_deref()) == Ending::Strange;
@@ -210,7 +210,7 @@ impl Managed<'_> {
         })
     }
 
-    /// Stops the run if somebody wants that, and says when it was.
+    /// Stops the run on request, and says when it was.
     pub(super) fn check_cancelled(&self, when: &str) -> Result<(), Halt> {
         // What ran then says more than what would have been next.
         let tool = self.state().calls.stopped_in.clone().map(|tool| format!("while `{tool}` ran"));
@@ -222,7 +222,7 @@ impl Managed<'_> {
         }
     }
 
-    /// The provider did not answer, or wants to be left alone for longer than a thread waits. Somebody can go on later.
+    /// The provider did not answer, or asks for a longer pause than a thread waits. The thread can continue later.
     pub(super) fn come_again(&self, error: &Error) -> Error {
         let mut diagnostic = error.diagnostic().clone();
         let go_on = format!("`cuebook thread resume {}`", self.id);

@@ -1,7 +1,7 @@
 //! The hooks of a thread: what authors and users want to happen at certain moments of it.
 //!
 //! A hook acts by executing items. What a control item answers can end, suspend or retry; the texts of context hooks become part of
-//! what the model is told first. Every hook that ran is an event, and that it is about to run is one before it. Hooks of the directive are signed with it; those of the project
+//! what the model gets first. Every hook that ran is an event, and that it is about to run is one before it. Hooks of the directive are signed with it; those of the project
 //! lie in `.ai/config/agent/hooks.yaml` and must be signed too, those of the user in the same file of the user's space.
 
 use std::sync::Arc;
@@ -331,7 +331,7 @@ impl<'e> ThreadHooks<'e> {
         }
     }
 
-    /// Whether hooks want to do something now that the thread has ended. Whoever stops it wants them to stop as well.
+    /// Whether hooks want to do something now that the thread has ended. A request to stop it stops them as well.
     pub(super) fn follow(&self, thread: &Managed<'_>, finished: &Finished) -> bool {
         !thread.cancelled() && !self.firings(thread, AFTER_COMPLETE, ended(finished)).is_empty()
     }
@@ -342,7 +342,7 @@ impl<'e> ThreadHooks<'e> {
     }
 }
 
-/// What hooks are told of the end.
+/// What hooks get at the end.
 fn ended(finished: &Finished) -> Json {
     json!({"status": finished.status.as_str(), "result": finished.to_json()})
 }
@@ -361,7 +361,7 @@ pub(crate) struct HooksSoFar {
     done: Vec<(OpenHook, Control)>,
     /// Whether they were heard in the present life of the thread.
     now: bool,
-    /// All of them were heard, and the thread ended behind that: whoever takes it up knows what they said.
+    /// All of them were heard, and the thread ended behind that: a process that continues it knows what they said.
     over: bool,
 }
 
@@ -375,7 +375,7 @@ impl HooksSoFar {
     pub(super) fn note(&mut self, kind: Kind, payload: &Json) {
         match kind {
             Kind::Hook | Kind::HookUnknown if payload["event"] == CONTEXT_FULL => {
-                // What may have run is told by whoever takes the thread up, before any hook is heard.
+                // The process that continues the thread reports calls that may have run, before any hook is heard.
                 self.now |= kind == Kind::Hook;
                 self.done.push((OpenHook::of(payload), Control::from_result(&payload["result"])));
             }
@@ -390,7 +390,7 @@ impl HooksSoFar {
         self.over
     }
 
-    /// What was decided by what was done already. Whoever does the same twice is heard twice.
+    /// What was decided by what was done already. An action that is done twice is heard twice.
     fn take(&mut self, told: &Json) -> Option<Control> {
         let this = OpenHook::of(told);
         let at = self.done.iter().position(|(done, _)| done.is_same(&this))?;
@@ -516,7 +516,7 @@ fn in_space(project: &Project, kind: SpaceKind, layer: Layer) -> Result<Vec<Hook
     let name = path.to_string_lossy().into_owned();
     let bytes = files::read_bytes(&path, &name, LARGEST)?;
     if kind == SpaceKind::Project {
-        // Whoever cloned the project has not agreed to what it wants to happen.
+        // The user who cloned the project has not agreed to its wishes.
         project.trust().verify_config(FILE.trim_start_matches("config/"), &name, &bytes)?;
     }
     hooks::of_file(&files::source_from_bytes(bytes, &name)?, layer)

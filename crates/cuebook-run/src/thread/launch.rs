@@ -1,4 +1,4 @@
-//! All that a thread is started with, frozen in its first event, so that whoever takes it up needs nothing else.
+//! All that a thread is started with, frozen in its first event, so that a process that continues it needs nothing else.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct Launch {
     pub model: Model,
     /// How many tokens fit into a conversation with the model.
     pub context_window: u64,
-    /// Whether nobody knows what the model costs, so that no money is counted.
+    /// Whether the price of the model is unknown, so that no money is counted.
     pub unpriced: bool,
     /// How far it may go.
     pub limits: Limits,
@@ -59,13 +59,13 @@ pub struct Launch {
     pub outputs: Vec<Json>,
     /// What is to happen at certain moments.
     pub hooks: Vec<Json>,
-    /// What the model is told first.
+    /// What the model gets first.
     pub messages: Vec<Message>,
     /// How many of them are the prompt; the others are what another thread heard and said last.
     pub prompt_messages: usize,
     /// Where each piece of the prompt's messages came from.
     pub origins: Json,
-    /// The hash of the prompt's file, so that whoever takes the thread up can tell whether it has changed.
+    /// The hash of the prompt's file, so that a process that continues the thread can see whether it has changed.
     pub prompt_hash: Option<String>,
     /// The items that stand behind the tools of a prompt, by the names of the tools.
     pub tools: Map<String, Json>,
@@ -77,7 +77,7 @@ pub struct Launch {
     pub context: Json,
     /// Limits that its parent did not grant as they were asked for.
     pub capped: Vec<Json>,
-    /// What whoever reads the log should know about it.
+    /// A note for readers of the log.
     pub notes: Vec<Json>,
 }
 

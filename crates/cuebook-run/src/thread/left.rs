@@ -1,7 +1,7 @@
 //! Tools that are left running when the process dies that ran their thread.
 //!
 //! Every tool that a thread starts carries a mark in its environment: which process had taken the thread up, and for which call.
-//! It is made by hashing, so whoever sees it learns nothing by which threads can be touched. Whoever finds the process dead looks
+//! It is made by hashing, so a reader learns nothing by which threads can be touched. A process that finds the other dead looks
 //! for tools with its marks, on the same machine, and stops them before the thread is marked: no tool of an earlier life runs beside those of the next one.
 //! What a call left behind on purpose, and which had ended, goes on.
 

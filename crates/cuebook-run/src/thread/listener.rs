@@ -1,4 +1,4 @@
-//! What a thread hears: its model as it speaks, and whoever wants one of its calls to stop.
+//! What a thread hears: its model as it speaks, and requests to stop one of its calls.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -13,10 +13,10 @@ use super::{Kind, ThreadId};
 use crate::provider::{Again, Listener, Next, Stop};
 use crate::watch::{News, Watch};
 
-/// How often text that comes is written to the log, for whoever follows it from another process.
+/// How often text that comes is written to the log, for readers in other processes.
 const SPOKEN: Duration = Duration::from_millis(500);
 
-/// Hooks may take as long when the time of their thread is over, or almost: somebody may want to hear just of that. If the thread
+/// Hooks may take as long when the time of their thread is over, or almost: a hook may exist for just that. If the thread
 /// may not take as long itself, then its hooks may take as long as it.
 const HOOKS: Duration = Duration::from_secs(60);
 
@@ -37,12 +37,12 @@ impl Listener for ModelListener<'_, '_> {
                 state.answer.spoke = Instant::now();
                 let spoken = std::mem::take(&mut state.answer.spoken);
                 drop(state);
-                // If nobody learns what came of the answer, so much of it came at least, and is paid for.
+                // If the answer is never known, at least this much of it came and is paid for.
                 let tokens = thread.tokens_in(&spoken);
                 let spend = thread.price_of(0, tokens).nanos();
                 thread
                     .keep(Kind::TokenDelta, json!({"text": spoken, "tokens": tokens, "spend_nanos": spend}));
-                // Whoever lost the thread hears of it at the next barrier.
+                // The process that lost the thread learns of it at the next barrier.
                 let _ = thread.write();
             }
             Chunk::Thinking(text) => thread.watch.news(&thread.id, &News::Thinking(text)),
@@ -59,7 +59,7 @@ impl Listener for ModelListener<'_, '_> {
     }
 
     fn hears_silence(&self) -> bool {
-        // A directive's model that says nothing is told to go on.
+        // A directive's model that says nothing is asked to continue.
         self.0.launch.errand == ThreadKind::Directive
     }
 

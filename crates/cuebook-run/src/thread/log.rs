@@ -23,7 +23,7 @@ pub fn whole_log(store: &dyn Store, record: &Record) -> Result<Vec<Event>> {
         }
     }
     if events.last().is_some_and(|event| event.seq > record.last.0) {
-        // Somebody has written since the record was read, or somebody who may not has.
+        // Another process has written since the record was read, or one without permission has.
         let now = store.record(&record.id)?;
         if now.is_some_and(|now| now.last != record.last) {
             events.retain(|event| event.seq <= record.last.0);

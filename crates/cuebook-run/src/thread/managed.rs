@@ -1,8 +1,8 @@
 //! A thread while it runs: the loop's ports, with a store that keeps every step and a harness that says when it is enough.
 //!
-//! Steps are gathered and written together at the loop's barriers, one transaction each: what the model is told (with the money that
+//! Steps are gathered and written together at the loop's barriers, one transaction each: what the model gets (with the money that
 //! its answer may cost), what it answered together with the calls that are about to be made, what came of them together with
-//! what the model is told next; and what came of a call that ended before others of its turn, at once. A process that dies between two of them leaves a log that says exactly how far it came.
+//! what the model gets next; and the result of a call that ended before others of its turn, at once. A process that dies between two of them leaves a log that says exactly how far it came.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
@@ -77,7 +77,7 @@ pub(crate) struct Parts<'e> {
     pub(super) moments: &'e ThreadHooks<'e>,
     pub(super) secrets: &'e Secrets,
     pub(super) watch: &'e dyn Watch,
-    /// Set when somebody elsewhere wants it to stop.
+    /// Set when another process wants it to stop.
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Before {
 pub(crate) struct Managed<'e> {
     parts: Parts<'e>,
     state: Mutex<State>,
-    /// Held by whoever writes. Calls that end at the same time are written together by the first of them that gets here.
+    /// Held by the writer. Calls that end at the same time are written together by the first of them that gets here.
     writing: Mutex<()>,
 }
 
@@ -292,12 +292,12 @@ impl<'e> Managed<'e> {
         self.write()
     }
 
-    /// Whether somebody wants it to stop: whoever waits for it, or somebody elsewhere.
+    /// Whether it is asked to stop: by the waiting caller, or by another process.
     pub(super) fn cancelled(&self) -> bool {
         self.watch.cancelled() || self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Whether it stops because its process is to end, and not because somebody wants the thread to.
+    /// Whether it stops because its process is to end, and not because of a request to stop the thread.
     pub(super) fn leaves(&self) -> bool {
         self.watch.leaving() && !self.cancelled.load(Ordering::SeqCst)
     }
@@ -343,7 +343,7 @@ impl Ports for Managed<'_> {
             Step::Prepared { conversation, new_from } => {
                 let new: Vec<Json> = conversation[*new_from..].iter().map(Message::to_json).collect();
                 let turn = self.cost().turns + 1;
-                // If nobody learns what came of it, so much was read at least, and paid for.
+                // If the result is never known, at least this much was read and paid for.
                 let tokens = self.state().window.tokens;
                 let spend = self.price_of(tokens, 0).nanos();
                 self.keep(
@@ -400,7 +400,7 @@ impl Ports for Managed<'_> {
         }
         match self.write() {
             Ok(()) => Ok(()),
-            // Between looking and holding somebody else, such as a child, was given the money.
+            // Between looking and holding, another thread, such as a child, got the money.
             Err(error) if error.code() == Code::BudgetExhausted => {
                 let (_, account) = self.standing()?;
                 Err(self.limit(self.too_little(account.remaining(), account.reserved)))
@@ -463,7 +463,7 @@ impl Ports for Managed<'_> {
                         self.check_cancelled("while the model answered")?;
                     }
                     if unheard.category == Category::Cancelled || self.is_late() {
-                        // Nobody wanted it to stop, so it was too late.
+                        // There was no request to stop, so it was too late.
                         return Err(self.limit(self.late()));
                     }
                     let reached = self.state().answer.reached.take();
@@ -634,7 +634,7 @@ impl<'e> Managed<'e> {
         self.state().window.tokens as f64 / self.launch.context_window.max(1) as f64
     }
 
-    /// Keeps the whole of a result that the model is not told whole. If the same was kept before, returns the call that it came from.
+    /// Keeps the whole of a result that the model does not get whole. If the same was kept before, returns the call that it came from.
     pub(super) fn put_aside(&self, call_id: &str, hash: &str, whole: String) -> Option<String> {
         let mut state = self.state();
         if let Some(before) = state.calls.aside.get(hash) {

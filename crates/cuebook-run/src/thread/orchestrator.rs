@@ -1,7 +1,7 @@
 //! What a program or a model can ask about threads, as a tool: `rye/agent/threads/orchestrator` with an `operation`.
 //!
 //! A thread sees and touches itself and the threads below it, and no others: whatever its permissions say about the tool, other
-//! threads of the project may be those of somebody else, with prompts and results that are none of its business.
+//! threads of the project may be those of another user, with prompts and results that are none of its business.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::watch::Watch;
 
 /// The tool's id.
 pub(crate) const ID: &str = "rye/agent/threads/orchestrator";
-/// A thread's own results that were too long to be told whole. Every thread may read its own.
+/// A thread's own results that were too long to be sent whole. Every thread may read its own.
 pub(crate) const RESULT: &str = "rye/agent/threads/internal/result";
 
 /// The operations, and what each takes beside its name.
@@ -40,7 +40,7 @@ const OPERATIONS: [(&str, &[&str]); 11] = [
     ("read_result", &["thread_id", "call_id", "offset"]),
 ];
 
-/// How long a wait lasts if nobody says how long.
+/// How long a wait lasts without a setting.
 const WAIT: Duration = Duration::from_secs(600);
 /// How often a wait looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ pub(crate) fn answer(
     Ok(data)
 }
 
-/// The operation that is asked for. What it does not take is refused: whoever misspells `model` must not be answered by another one.
+/// The requested operation. What it does not take is refused: a caller who misspells `model` must not be answered by another one.
 fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result<&'g str> {
     let refuse = |message: String, hint: String| {
         Err(Error::new(ErrorKind::Execute, Diagnostic::new(Code::BadParameters, message).hint(hint)))
@@ -122,7 +122,7 @@ fn id_only(book: &Book, prompt: &str) -> Result<()> {
     }
 }
 
-/// What a prompt lacks is told with the option of a shell; whoever asks here has parameters.
+/// The report of a missing variable names the option of a shell; callers here have parameters.
 fn without_options(error: Error) -> Error {
     let mut diagnostics = error.diagnostics().to_vec();
     for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
@@ -237,7 +237,7 @@ impl Orchestrator<'_> {
         }
     }
 
-    /// Runs a prompt of any dialect for whoever is no thread: a thread runs directives, whose permissions and money are a part of
+    /// Runs a prompt of any dialect outside of a thread: a thread runs directives, whose permissions and money are a part of
     /// its own.
     fn run_prompt(&self) -> Result<Json> {
         if self.within.is_some_and(|within| within.thread.is_some()) {
@@ -253,7 +253,7 @@ impl Orchestrator<'_> {
             id_only(self.project.book(), prompt)?;
         }
         let prompt = match prompt.starts_with('.') {
-            // A path is one from the project: where this process happens to be says nothing to whoever asks.
+            // A path starts at the project: the current directory of this process means nothing to the caller.
             true => self.project.spaces.project().join(prompt).to_string_lossy().into_owned(),
             false => prompt.to_owned(),
         };
@@ -376,7 +376,7 @@ impl Orchestrator<'_> {
         Ok(own)
     }
 
-    /// Whether a thread is below one of others; everybody is below nobody.
+    /// Whether a thread is below one of others; every thread is below no one.
     fn is_below(&self, store: &dyn Store, own: &[ThreadId], record: &Record) -> Result<bool> {
         let mut above = record.parent.clone();
         let mut seen = Vec::new();
@@ -439,7 +439,7 @@ impl Orchestrator<'_> {
         conversation::chain(store, self.one(store)?)
     }
 
-    /// A piece of a result that was too long to be told whole.
+    /// A piece of a result that was too long to be sent whole.
     fn result(&self, store: &dyn Store) -> Result<Json> {
         let mut own = self.own(store)?;
         if own.is_empty() {

@@ -150,7 +150,7 @@ fn endpoint(connection: Option<&Json>) -> Option<(String, String)> {
     (!endpoint.trim().is_empty()).then(|| (endpoint, written.to_owned()))
 }
 
-/// The file that somebody named instead of the id of a prompt.
+/// The file that a user named instead of the id of a prompt.
 pub(super) fn file_of(wanted: &str) -> Option<String> {
     let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".md") || wanted.ends_with(".prompty");
     let path = std::path::absolute(wanted).ok().filter(|path| is_path && path.exists())?;
@@ -187,7 +187,7 @@ fn thawed(json: &Json, model: &str) -> Context {
     }
 }
 
-/// A permission that can never be used is a slip, and whoever made it thinks that something is allowed.
+/// A permission that can never be used is a mistake, and its author thinks that something is allowed.
 fn refuse_idle(patterns: &[String]) -> Result<()> {
     for pattern in patterns {
         let capabilities = Capabilities::new([pattern.clone()]);
@@ -205,7 +205,7 @@ fn refuse_idle(patterns: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// That the item is not there which is to run a tool: the model would be told so in the middle of its work.
+/// That the item is missing which is to run a tool: the model would learn so in the middle of its work.
 fn no_item(project: &Project, id: &ItemId, tool: &Tool, request: &RunRequest) -> Error {
     let error = project.spaces.not_found(ItemType::Tool, id);
     let mut diagnostic = error.diagnostic().clone();

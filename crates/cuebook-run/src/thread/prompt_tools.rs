@@ -64,7 +64,7 @@ impl<'e> PromptTools<'e> {
         Ok(PromptTools { engine, project, prepared, variables, items, inputs, shown })
     }
 
-    /// What the model is told first.
+    /// What the model gets first.
     pub(super) fn messages(&self) -> Result<Vec<Message>> {
         let shown = self.shown();
         shown.rendered.messages_for(shown.api).map(|(messages, _)| messages)

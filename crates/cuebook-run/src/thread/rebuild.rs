@@ -28,9 +28,9 @@ pub struct Rebuilt {
     pub cost: Cost,
     /// How often the model was reminded.
     pub nudges: u32,
-    /// Calls that had begun and whose end nobody noted, by their ids. They are not made again.
+    /// Calls that had begun and whose end was not noted, by their ids. They are not made again.
     pub unknown: Vec<ToolCall>,
-    /// What hooks had begun to do, and whose end nobody noted.
+    /// What hooks had begun to do without a noted end.
     pub open_hooks: Vec<OpenHook>,
     /// Sections that were opened.
     pub opened: VisibilityOverrides,
@@ -43,7 +43,7 @@ pub struct Rebuilt {
     /// The tokens of so many of its first messages: what was counted with the last answer. What came since is counted when it
     /// goes on.
     pub(crate) counted: Option<(u64, usize)>,
-    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it, when
+    /// The log says that the conversation is full, and the model was not asked since: another directive is to continue it, when
     /// these and all other hooks have heard of it.
     pub(crate) full: Option<HooksSoFar>,
 }
@@ -133,7 +133,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
             }
             Kind::Nudge => {
                 rebuilt.nudges += 1;
-                // It is told again with what the model hears next, unless the thread stopped before that.
+                // It is repeated with the next message to the model, unless the thread stopped before that.
                 if let Some(text) = payload["text"].as_str() {
                     rebuilt.start.conversation.push(Message::text(Role::User, text));
                     rebuilt.sources.push(MessageSource::Reminder(event.seq));
@@ -252,7 +252,7 @@ pub(crate) fn cost_of(json: &Json) -> Cost {
         input_tokens: number("input_tokens"),
         output_tokens: number("output_tokens"),
         estimated: number("estimated_tokens"),
-        // The exact figures are there unless somebody else wrote the event.
+        // The exact figures are there unless another program wrote the event.
         spend: match json["spend_nanos"].as_i64() {
             Some(nanos) => Money::from_nanos(nanos),
             None => Money::from_units(json["spend"].as_f64().unwrap_or(0.0)),

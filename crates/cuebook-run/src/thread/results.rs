@@ -1,4 +1,4 @@
-//! What a model is told about a call of an item: the answer without what only programs need, and not more than it can use.
+//! What a model gets about a call of an item: the answer without what only programs need, and not more than it can use.
 
 use serde_json::{Value as Json, json};
 
@@ -7,18 +7,18 @@ use super::orchestrator::RESULT;
 use crate::policy::tool_result::{self, Guarded};
 use crate::turn::Performed;
 
-/// Whether a model can read a result that it is not told whole.
+/// Whether a model can read a result that it does not get whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// With `rye_execute`, piece by piece.
     Possible,
     /// This is what it reads with.
     Piece,
-    /// It has no tool for that, so it is told as much as has room.
+    /// It has no tool for that, so it gets as much as has room.
     Impossible,
 }
 
-/// What a model is told about the answer of an item. The whole of one that is too long stays in the log, where the model can read it.
+/// What a model gets about the answer of an item. The whole of one that is too long stays in the log, where the model can read it.
 pub(super) fn told(thread: &Managed<'_>, call_id: &str, response: &Json, reading: Reading) -> Performed {
     let is_error = response.get("status").and_then(Json::as_str) == Some("error");
     let mut cleaned = tool_result::clean(response);

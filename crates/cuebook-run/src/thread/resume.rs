@@ -1,4 +1,4 @@
-//! A thread that is taken up again, from its log alone: by whoever wants it to go on, or by the process that was started for it.
+//! A thread that is continued, from its log alone: by a user, or by the process that was started for it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::store::{Authenticity, Change, Filter, Holder, Record, Store, moved, n
 use crate::turn::told;
 use crate::watch::{News, Watch};
 
-/// What a model is told that had answered, and is to go on.
+/// What a model gets that had answered, and is to continue.
 const GO_ON: &str = "Please continue with your task.";
 
 /// How a thread is taken up again.
@@ -39,7 +39,7 @@ pub struct Resume {
     pub model: Option<String>,
     /// Does not wait for the thread.
     pub is_async: bool,
-    /// The number of the last event that whoever wants it has seen. If others were written since, as when somebody has cancelled
+    /// The number of the last event that the caller has seen. If others were written since, as when a user has cancelled
     /// it, it is not taken up.
     pub behind: Option<u64>,
     /// The user has seen what a prompt's thread may do, and allows it again.
@@ -86,7 +86,7 @@ impl Engine {
         }
         self.ready_to_record_on()?;
         if how.is_async {
-            // What keeps it from going on is told here, and not in a process that nobody looks at.
+            // The reason why it cannot continue is reported here, and not in a process without an observer.
             self.ready(&project, &*store, book, &record, how)?;
             let how = Resume { behind: Some(record.last.0), ..how.clone() };
             let pid = detach::start(self.settings(), &store, project.spaces.project(), &record, &how, watch)?;
@@ -95,7 +95,7 @@ impl Engine {
         self.take_up(&project, &store, book, &record, how, watch)
     }
 
-    /// Runs a thread that was registered for somebody else to run: this process.
+    /// Runs a thread that was registered for another process to run: this process.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Engine {
         }
         let began = self.take_up(&project, &store, book, &record, how, watch);
         if let Err(error) = &began {
-            // Whoever started it has left. That it did not begin has to be written somewhere.
+            // The starter has left. The failure to begin has to be written somewhere.
             self.did_not_begin(&*store, id, error)?;
         }
         began
@@ -193,12 +193,12 @@ impl Engine {
         if rebuilt.start.pending.is_empty()
             && last.is_some_and(|message| message.role == Role::Assistant && !is_paused(message))
         {
-            // It had stopped behind an answer, and somebody wants it to go on: the model is told so, and begins to count anew.
+            // It had stopped behind an answer, and the user wants it to continue: the model gets a message, and counting starts again.
             rebuilt.start.conversation.push(Message::text(Role::User, GO_ON));
             rebuilt.nudges = 0;
         }
         let change = Change {
-            // If somebody else has taken it up since, and stopped again, the log goes on otherwise than what is known here.
+            // If another process has continued it since, and stopped again, the log differs from what is known here.
             behind: Some(record.last.0),
             spend_limit: Some(rebuilt.launch.limits.spend),
             model: Some(rebuilt.launch.model.id.clone()),
@@ -358,7 +358,7 @@ fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
         .with("events", record.last.0))
 }
 
-/// `CB713`: somebody runs it.
+/// `CB713`: a process runs it.
 pub(super) fn busy(record: &Record) -> Error {
     let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
     let message = format!("`{}` is already running{who}", record.id);

@@ -93,7 +93,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Whatever keeps it from beginning. How it ended, well or not, is told by [`Finished`].
+    /// Whatever keeps it from beginning. [`Finished`] says how it ended, well or not.
     pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<Began> {
         let project = self.project(Some(book.library().root()))?;
         let context = book.complete(&request.context)?;
@@ -102,7 +102,7 @@ impl Engine {
             refuse_tools(&prepared, request)?;
             return self.run_directive(&project, &prepared, request, watch);
         }
-        // A store that cannot be used is told first, and none is made for what cannot begin.
+        // A store that cannot be used is reported first, and no store is made for a run that cannot begin.
         self.looked_at(&project)?;
         let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request, (*context).clone())?;
         self.ready_to_record()?;
@@ -127,7 +127,7 @@ impl Engine {
         let id = ItemId::new(&prepared.prompt().id)?;
         prepared.verify_signature()?;
         let no_item = || project.spaces.not_found(ItemType::Directive, &id);
-        // A file outside the spaces can be rendered, and nobody has signed it.
+        // A file outside the spaces can be rendered without a signature.
         project.spaces.find(ItemType::Directive, &id)?.ok_or_else(no_item)?;
         let directive = prepared.directive().ok_or_else(no_item)?;
         let filled = directive.fill(&inputs)?;
@@ -180,7 +180,7 @@ impl Engine {
                 limits.is_some_and(|limits| limits.contains_key("spend"))
             };
             let is_set = sets(wanted.directive.limits.as_ref()) || sets(Some(wanted.limit_overrides));
-            // Nobody said how much it may spend, so its brothers and its parent keep the other half.
+            // Without a limit in the request, its siblings and its parent keep the other half.
             let share =
                 if is_set { account.remaining() } else { Money::from_nanos(account.remaining().nanos() / 2) };
             launch.limits.spend = launch.limits.spend.min(share);
@@ -229,7 +229,7 @@ impl Engine {
         let record = register(&registration(&**store, &beginning, &secrets, Some(holder.clone()))?)?;
         self.tell_after(&**store, &record.id, 0, watch);
         let Beginning { mut launch, chosen, desk, .. } = beginning;
-        // What is no part of the log is told to nobody.
+        // Data that is not part of the log is reported to no one.
         secrets.scrub_messages(&mut launch.messages);
         let known = launch.messages.len();
         let start = Start { conversation: launch.messages.clone(), known, ..Start::default() };
@@ -246,12 +246,12 @@ impl Engine {
         watch: &dyn Watch,
     ) -> Result<Began> {
         let id = &record.id;
-        // Somebody may cancel it before the process has begun.
+        // The thread may be cancelled before the process has begun.
         let how = Resume { behind: Some(record.last.0), allow_again: true, ..Resume::default() };
         match detach::start(self.settings(), store, project.spaces.project(), record, &how, watch) {
             Ok(pid) => Ok(Began::Detached { id: id.clone(), pid }),
             Err(error) => {
-                // Nobody will run it, so it must not wait for somebody.
+                // No process will run it, so it must not wait.
                 if matches!(store.record(id)?, Some(record) if record.status == Status::Created) {
                     store.cancel(id)?;
                 }
@@ -260,7 +260,7 @@ impl Engine {
         }
     }
 
-    /// Tells whoever looks on what was written together with a change of the registry.
+    /// Reports to observers what was written together with a change of the registry.
     pub(super) fn tell_after(&self, store: &dyn Store, id: &ThreadId, after: u64, watch: &dyn Watch) {
         for event in store.events(id, after, PAGE).unwrap_or_default() {
             watch.news(id, &crate::watch::News::Event(&event));

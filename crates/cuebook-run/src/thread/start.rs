@@ -73,7 +73,7 @@ pub(super) fn vouch(
     trusted: bool,
 ) -> Result<()> {
     let (hooks, composed, allowed) = allowed(engine, project, store, launch, (0, trusted))?;
-    // Whoever asks for nothing has what its parent has, but one that was left nothing stays without.
+    // A request for nothing gets what the parent has, but a parent without a rest leaves none.
     if !launch.capabilities.is_empty() {
         launch.capabilities = launch.capabilities.attenuate(Some(&allowed));
     }
@@ -115,7 +115,7 @@ fn allowed(
     Ok((hooks, composed, allowed))
 }
 
-/// No chain of threads is deeper, unless somebody made it go in a circle.
+/// No chain of threads is deeper, unless it is a circle.
 const DEEPEST: usize = 100;
 
 /// The hash of a directive's file.
@@ -300,7 +300,7 @@ fn messages(
 /// The limit that names the currency of another.
 pub(super) const CURRENCY: &str = "spend_currency";
 
-/// A parent that may have no children. The words are those that models and scripts know from the reference; what they mean is told
+/// A parent that may have no children. The words are those that models and scripts know from the reference; what they mean is explained
 /// beside them, and the number is that of the parent.
 fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
     let Some(parent) = parent.filter(|_| error.code() == Code::LimitReached) else { return error };
@@ -311,7 +311,7 @@ fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
     Error::new(error.kind(), diagnostic).with("limit_code", "depth_exceeded").with("current_value", depth)
 }
 
-/// Shows where a directive says what is wrong with its limits: at the limit itself where reading it told that, else at all of them.
+/// Shows where a directive has invalid limits: at the limit itself where reading it reported that, else at all of them.
 fn at_limits(error: Error, directive: &Directive) -> Error {
     let told = error.diagnostic();
     // What the caller gave is not written in the directive.
@@ -328,7 +328,7 @@ fn at_limits(error: Error, directive: &Directive) -> Error {
 }
 
 /// What is spent is counted in the currency of the prices, so a limit in another one would hold nothing: what one is worth in the
-/// other nobody here knows. A limit whose currency nobody named is in that of the prices.
+/// other is known here. A limit without a currency is in that of the prices.
 pub(super) fn one_currency(limits: &mut Limits, chosen: &Chosen, is_named: bool) -> Result<()> {
     let file = &chosen.provider;
     if limits.currency == file.currency || chosen.price.is_none() {
@@ -349,14 +349,14 @@ pub(super) fn one_currency(limits: &mut Limits, chosen: &Chosen, is_named: bool)
     Err(Error::new(ErrorKind::Limit, Diagnostic::new(Code::BadLimit, message).hint(hint)))
 }
 
-/// What whoever has a thread run should know where nobody knows what its model costs.
+/// A note for the user of a thread whose model has no known price.
 pub fn unpriced(model: &str) -> String {
     format!(
         "the price of `{model}` is unknown, so its cost is not counted and the limit `spend` has no effect"
     )
 }
 
-/// A limit on spending that somebody set cannot be kept without prices.
+/// A limit on spending cannot be kept without prices.
 pub(super) fn no_price(chosen: &Chosen, is_set: bool) -> Result<()> {
     if !is_set {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Tools for models that know none: they are described in the prompt, called in what the model says, and what came of a call is told
+//! Tools for models that know none: they are described in the prompt, called in what the model says, and the result of a call is sent
 //! in words of the user.
 //!
 //! The log keeps calls and results as those of other models, so that a thread can go on with another one. Only what is sent differs.

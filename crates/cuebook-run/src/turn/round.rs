@@ -1,6 +1,6 @@
-//! The calls of one answer: looked at one by one, made one by one or at once, told in their order.
+//! The calls of one answer: looked at one by one, made one by one or at once, reported in their order.
 //!
-//! Nothing that a tool does ends the run: its panic is a failure that the model is told. What a stop leaves behind is told as
+//! Nothing that a tool does ends the run: its panic is a failure that is reported to the model. What a stop leaves behind is reported as
 //! well, so that a conversation never loses the result of a call that was made.
 
 use std::any::Any;
@@ -44,8 +44,8 @@ pub(super) fn round(
             conversation.push(message);
             continue;
         }
-        // Behind the first call without a result nothing is told: the results stand in the order of the calls.
-        // Nor is a result that nobody knows: whoever finds out tells the model.
+        // Behind the first call without a result nothing is reported: results keep the order of the calls.
+        // Nor is an unknown result: the process that finds it out reports it to the model.
         let Some(performed) = performed.next().filter(|performed| !performed.unknown) else { break };
         if let Some((count, prompt)) = performed.prompt {
             drop(conversation.splice(..count.min(conversation.len()), prompt));
@@ -68,7 +68,7 @@ pub(super) fn round(
 /// What came of the first calls, and why there are no others.
 type Made = (Vec<Performed>, Option<Halt>);
 
-/// A call that may be made, with its arguments, or what the model is told instead.
+/// A call that may be made, with its arguments, or what the model gets instead.
 enum Look {
     Go(Map<String, Json>),
     Instead(Performed),
@@ -153,7 +153,7 @@ fn look_at_all(ports: &dyn Ports, calls: &[ToolCall]) -> Result<Vec<Look>, Halt>
     Ok(looks)
 }
 
-/// Makes all calls at the same time, but for those that are made alone, which come first. Each worker takes the next call that nobody has taken; the caller's thread is one of them,
+/// Makes all calls at the same time, except for those that are made alone, which come first. Each worker takes the next free call; the caller's thread is one of them,
 /// so that calls are made even where no thread can be started.
 fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<Look>) -> Vec<(Performed, bool)> {
     let mut done: Vec<Mutex<Option<(Performed, bool)>>> = Vec::with_capacity(calls.len());
@@ -215,7 +215,7 @@ fn said_by(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it gave up")
 }
 
-/// Notes what came of a call. A call whose effect nobody knows ends the run.
+/// Notes the result of a call. A call with an unknown effect ends the run.
 fn noted(ports: &dyn Ports, call: &ToolCall, performed: &Performed, ran: bool) -> Option<Halt> {
     if let Err(halt) = ports.note(&Step::PerformedCall { call, performed, ran }) {
         return Some(halt);

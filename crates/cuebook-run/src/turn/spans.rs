@@ -1,5 +1,5 @@
-//! What tracers are told about a run, by Prompty's names: `turn` is the whole of it, `execute` each question to the model,
-//! `execute_tool` each call that is made. Inputs and results are told without secrets, and nothing is made of them while nobody
+//! What tracers get about a run, by Prompty's names: `turn` is the whole of it, `execute` each question to the model,
+//! `execute_tool` each call that is made. Inputs and results are reported without secrets, and nothing is made of them while there is no
 //! listens.
 //!
 //! A span's name is known when the program is compiled, so the number of a turn is a field; `otel.name` makes `turn 3` of it where
@@ -154,7 +154,7 @@ pub(super) fn performing(
     performed
 }
 
-/// What a tracer is told about a run that stopped.
+/// What a tracer gets about a run that stopped.
 fn halted(halt: &Halt) -> (&'static str, String) {
     let kind = halt.error().map_or("Cancelled", |error| error.kind().name());
     (kind, halt.message().to_owned())

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Halt, Performed, Permit};
 
-/// A step of the loop, as it happens. Those of an `Agent` of `cuebook-agent` that the loop itself does not know are among them, so that whoever
+/// A step of the loop, as it happens. Those of an `Agent` of `cuebook-agent` that the loop itself does not know are among them, so that code that
 /// listens has one stream.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub enum Step<'a> {
         /// All that was said, with them.
         conversation: &'a [Message],
     },
-    /// What was said long ago is about to be summed up by somebody.
+    /// The old part of the conversation is about to be summed up.
     Compacting,
     /// That failed; it is summed up without them.
     CompactingFailed {
@@ -34,12 +34,12 @@ pub enum Step<'a> {
     Trimmed {
         /// How many messages went.
         removed: usize,
-        /// Whether somebody summed them up, as [`Step::Compacting`] announced.
+        /// Whether they were summed up, as [`Step::Compacting`] announced.
         compacted: bool,
         /// What is left, with the summary.
         conversation: &'a [Message],
     },
-    /// What the model will be told is ready.
+    /// What the model will get is ready.
     Prepared {
         /// All of it.
         conversation: &'a [Message],
@@ -114,9 +114,9 @@ pub enum Step<'a> {
         /// All that was said.
         conversation: &'a [Message],
     },
-    /// The model is told something because its answer was not enough.
+    /// The model gets a message because its answer was not enough.
     Nudged {
-        /// What it is told.
+        /// What it gets.
         message: &'a Message,
     },
     /// The run is done.
@@ -124,7 +124,7 @@ pub enum Step<'a> {
         /// Its result.
         result: &'a Json,
     },
-    /// The run stops before it is done. Nobody is asked any more: what comes of noting this is not looked at.
+    /// The run stops before it is done. There are no further questions: the result of noting this is not looked at.
     Stopped {
         /// Why.
         halt: &'a Halt,

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
 
-/// The address that somebody wrote: `127.0.0.1:8321`, `[::1]:8321`, `localhost:8321`, `:8321` or `8321`.
+/// The address as it was written: `127.0.0.1:8321`, `[::1]:8321`, `localhost:8321`, `:8321` or `8321`.
 pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
@@ -31,7 +31,7 @@ pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
     }
 }
 
-/// Why nobody can listen at an address.
+/// Why an address cannot be listened at.
 pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     let (code, message, hint) = match error.kind() {
         io::ErrorKind::AddrInUse => (

@@ -100,7 +100,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && all.next().is_none()).then(|| token.trim())
 }
 
-/// Why somebody is not answered.
+/// Why a client gets no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Host,

@@ -21,7 +21,7 @@ const HEAD: Duration = Duration::from_secs(10);
 const LARGEST_HEAD: usize = 64 << 10;
 /// How long to wait after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long calls that were told to stop have to answer, before streams to clients are closed.
+/// How long calls that were asked to stop have to answer, before streams to clients are closed.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// How long answers that are being written may take when the server is asked to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);

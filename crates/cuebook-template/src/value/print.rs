@@ -303,7 +303,7 @@ impl Printer {
 fn portable_float(number: f64) -> String {
     match number {
         _ if number.is_nan() => "nan".to_owned(),
-        // Nobody means the sign of a zero.
+        // The sign of a zero is never intended.
         0.0 => "0".to_owned(),
         _ => number.to_string(),
     }

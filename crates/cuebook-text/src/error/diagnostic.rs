@@ -98,7 +98,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the place where the file is included that this is about, unless that is told already.
+    /// Adds the place where the file is included that this is about, unless it is there already.
     pub fn included(self, place: &Place) -> Self {
         let is_told = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
         match is_told.into_iter().any(|told| told.is_same(place)) {

@@ -68,7 +68,7 @@ pub fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
     let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match openat2(&folder, below, flags, Mode::empty(), resolve) {
-        // Somebody renames things while the kernel looks: it asks to be asked again.
+        // Another process renames things while the kernel looks: the kernel asks to try again.
         Err(Errno::AGAIN) => Ok(openat2(&folder, below, flags, Mode::empty(), resolve)?.into()),
         // Kernels before 5.6: step by step, and no links at all.
         Err(Errno::NOSYS) => {

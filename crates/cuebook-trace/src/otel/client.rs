@@ -14,7 +14,7 @@ pub(super) struct Client(ureq::Agent);
 
 impl Client {
     pub(super) fn new(timeout: Duration) -> Client {
-        // What a status means is the exporter's matter; and a collector that moves must be told to us by its owner, since
+        // The exporter decides what a status means; and the owner of a collector that moves must say so, since
         // headers with a key go along.
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(timeout))

@@ -20,7 +20,7 @@ use crate::limits::cut_text;
 const OPERATION: &str = "gen_ai.operation.name";
 const FINISH_REASONS: &str = "gen_ai.response.finish_reasons";
 const ERROR_TYPE: &str = "error.type";
-/// Operations that are calls of a model, and so calls of somebody else's service.
+/// Operations that are calls of a model, and so calls of an outside service.
 const CALLS: [&str; 2] = ["chat", "embeddings"];
 /// Fields that hold what was said, or a part of it.
 const CONTENT: [&str; 3] = ["inputs", "result", "error"];

@@ -3,7 +3,7 @@
 //! A span is exported when it ends, seconds before its parent does; but it is the parent's inputs that say what is a
 //! secret. So a layer beside the bridge listens to what spans say while they are open. The bridge ends a span on the
 //! thread, and in the moment, in which this layer hears of its end, so the way from the one to the other is that thread.
-//! A secret that nobody has called one before a span ends cannot be known.
+//! A secret that was not declared before a span ends cannot be known.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! What a list of items shows of each: taken from its text by a light hand, so that a hundred thousand files are read in no
-//! time and a file that is wrong still turns up. Whoever uses an item reads it with [`crate::dialect`].
+//! time and a file that is wrong still appears. Code that uses an item reads it with [`crate::dialect`].
 
 use serde_json::{Map, Value as Json};
 

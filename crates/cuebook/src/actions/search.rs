@@ -24,7 +24,7 @@ use index::{Entry, FIELDS, MOST, Shelf};
 pub use query::Query;
 pub use scope::Scope;
 
-/// Results that an answer has unless somebody wants another number.
+/// Results that an answer has without a setting.
 const LIMIT: usize = 10;
 
 /// Bytes that a query may have.
@@ -291,7 +291,7 @@ impl Searcher {
         Ok(SearchResults { items: items.collect(), total, problems })
     }
 
-    /// What could not be read by the last search of a type, so that nobody takes what was found for all that there is.
+    /// What could not be read by the last search of a type, so that the found items are not taken for all of them.
     pub fn problems(&self, kind: ItemType, only: Option<SpaceKind>) -> Vec<Diagnostic> {
         let shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
@@ -406,7 +406,7 @@ impl Asked {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let mut hits = Hits::default();
         for (list, (_, entries)) in lists.iter().enumerate() {
-            // Whoever has time takes the next share: a thread that has to wait for a core keeps nobody waiting.
+            // A free thread takes the next share: a thread that waits for a core delays no other.
             let next = AtomicUsize::new(0);
             let work = || self.look(list, entries, &next);
             let helpers = (entries.len() / SHARE).min(threads - 1);
@@ -421,7 +421,7 @@ impl Asked {
         hits
     }
 
-    /// Looks through the shares of a list that nobody else has taken, in their order.
+    /// Looks through the shares of a list that are not taken yet, in their order.
     fn look(&self, list: usize, entries: &[Arc<Entry>], next: &AtomicUsize) -> Hits {
         let mut hits = Hits::default();
         let mut seen = [0; 1 << FIELDS.len()];

@@ -400,7 +400,7 @@ impl Signer<'_> {
         })
     }
 
-    /// Writes the file with its permissions, unless somebody changed it meanwhile.
+    /// Writes the file with its permissions, unless it changed meanwhile.
     fn write(&self, path: &Path, name: &str, old: &[u8], new: &[u8]) -> Result<()> {
         let io = |error: std::io::Error| files::write_error(name, &error);
         // A link stays one; what it leads to must be of this space.

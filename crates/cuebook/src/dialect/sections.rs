@@ -17,7 +17,7 @@
 //!
 //! Headings are found by [`scan`]; what a heading's settings mean is read here and in [`tool`], [`example`] and [`condition`]. Properties, models
 //! and the like are those of `.prompty` files, and so is their reader. References (`${env:…}`, `${file:…}`) are not followed.
-//! Everything that is wrong with a file is told at once. Nothing here numbers, compiles or renders: that is
+//! Everything that is wrong with a file is reported at once. Nothing here numbers, compiles or renders: that is
 //! [`crate::sections`].
 
 mod body;

@@ -1,6 +1,6 @@
 //! What a hook may know and do while it runs.
 //!
-//! A context holds what is granted and checks every request against it, whoever asks: a closure, or a worker process that
+//! A context holds what is granted and checks every request against it, from any caller: a closure, or a worker process that
 //! claims to have been granted something. It keeps no state but the clock.
 
 use std::cell::OnceCell;
@@ -133,7 +133,7 @@ pub struct HookContext<'h> {
     /// The session's state, for those who may read it.
     pub(crate) state: &'h Values,
     pub(crate) host: &'h dyn Host,
-    /// When whoever waits for it has no more time.
+    /// When the waiting caller has no more time.
     until: Option<Instant>,
     deadline: OnceCell<Instant>,
 }
@@ -167,7 +167,7 @@ impl<'h> HookContext<'h> {
         }
     }
 
-    /// The same context for a call that somebody waits for, who has time until then.
+    /// The same context for a call with a waiting caller, who has time until then.
     pub fn until(self, until: Option<Instant>) -> HookContext<'h> {
         HookContext { until, ..self }
     }

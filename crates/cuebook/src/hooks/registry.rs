@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{HookContext, HookError, Http, Model, PostRender, PreRender, Provide, ScriptEngine, Values};
 
-/// Something that happened while hooks ran, for whoever listens.
+/// Something that happened while hooks ran, for listeners.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {

@@ -52,7 +52,7 @@ impl Prepared {
         (self.prompt.permissions, self.prompt.limits)
     }
 
-    /// The namespaces that the templates use and somebody provides.
+    /// The namespaces that the templates use and a pack provides.
     pub fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
         self.namespaces.keys().cloned()
     }
@@ -303,7 +303,7 @@ fn shows_keys(folder: &Path) -> Error {
     Error::new(ErrorKind::Hook, diagnostic)
 }
 
-/// Code of a pack that is not installed has nobody's approval. A project that is itself being made into a pack is the user's.
+/// Code of a pack that is not installed has no approval. A project that is itself being made into a pack is the user's.
 fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()> {
     let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let holds_pack = |above: &&Path| above.join("pack.json").is_file();

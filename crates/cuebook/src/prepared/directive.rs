@@ -30,8 +30,8 @@ impl Prepared {
         }
     }
 
-    /// Whether a directive is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one
-    /// of the project that nobody has signed yet is being written, and can be looked at; it cannot be executed.
+    /// Whether a directive has a trusted signature. `Ok` with a finding if that cannot be said and need not be: one
+    /// of the project without a signature is being written, and can be looked at; it cannot be executed.
     pub fn verify(&self) -> Result<Option<Diagnostic>> {
         match self.body.directive() {
             Some(body) => body.verify_to_show(self.loader.library().trust()),

@@ -138,7 +138,7 @@ impl Guest {
             is_contested: false,
         });
         let mut asks: Vec<Asked> = own.collect();
-        // What its guests cannot agree on is told where it is checked itself.
+        // Disagreements between its includes are reported where it is checked itself.
         let mut known: HashSet<String> = asks.iter().map(|one| one.variable.name.clone()).collect();
         asks.extend(below.asked().0.into_iter().filter(|one| known.insert(one.variable.name.clone())));
         let outline = body.outline();
@@ -193,7 +193,7 @@ impl Guest {
         self.body.sections().map_or(Vec::new(), SectionsBody::summarized)
     }
 
-    /// Whether it is what somebody trusted has signed, if it is something that must be signed: as `execute` asks, also for what is
+    /// Whether it has a trusted signature, if it must be signed: as `execute` asks, also for what is
     /// still being written.
     pub fn verify(&self) -> Result<()> {
         let trust = self.files.library().trust();

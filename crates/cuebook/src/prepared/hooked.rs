@@ -93,7 +93,7 @@ enum Before {
 }
 
 impl Before {
-    /// What a closure does with its variables nobody knows.
+    /// What a closure does with its variables is unknown.
     fn wants_system(&self) -> bool {
         match self {
             Before::Script(hook) => hook.script.mentions_system,

@@ -88,7 +88,7 @@ pub(crate) struct Asked {
     pub(crate) variable: Variable,
     /// Where that guest is included.
     pub(crate) place: Place,
-    /// Whether it may have been set on the way: then nobody has to give it beforehand, and the guest asks when it is rendered.
+    /// Whether it may have been set on the way: then it need not be given beforehand, and the included prompt asks when it is rendered.
     pub(super) may_be_set: bool,
     /// Whether others declare the name otherwise: then each of them takes its own default.
     pub(super) is_contested: bool,
@@ -107,7 +107,7 @@ impl Asked {
         says(one) == says(other) && one.default == other.default
     }
 
-    /// What is told of two guests that want different things of one name: no value suits both of them, or what it is without one
+    /// The report of two included prompts that want different things of one name: no value suits both of them, or what it is without one
     /// depends on who shows it.
     fn contradiction(&self, other: &Asked) -> Option<Diagnostic> {
         let (one, two) = (&self.variable, &other.variable);
@@ -168,7 +168,7 @@ impl Hosting {
         self.sites.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the guests ask for that has not surely been set where they are included, and what is told of those that cannot agree on
+    /// What the included prompts ask for that has not surely been set where they are included, and reports of those that cannot agree on
     /// it; asked once, when all texts have been read. The first who declares a name says what it is, unless a later one needs it.
     pub(super) fn asked(&self) -> (Vec<Asked>, Vec<(String, Diagnostic)>) {
         let sites = self.sites().take().unwrap_or_default();
@@ -193,7 +193,7 @@ impl Hosting {
                 told.extend(known.contradiction(&one).map(|told| (one.variable.name.clone(), told)));
                 let is_contested =
                     known.is_contested || one.is_contested || !known.is_declared_as(&one.variable);
-                // Somewhere else it is needed whatever is set and whoever has a default; or a default is all that there is.
+                // Elsewhere it is needed whatever is set and has a default; or a default is all there is.
                 let has_default = |asked: &Asked| asked.variable.default.is_some();
                 if one.is_needed() && !known.is_needed()
                     || (known.may_be_set && !may_be_set)
@@ -474,7 +474,7 @@ impl Loader for Hosting {
     }
 }
 
-/// What is missing, where that is told later.
+/// What is missing, where that is reported later.
 struct Nothing(Arc<Texts>);
 
 impl Compiled for Nothing {

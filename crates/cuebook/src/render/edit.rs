@@ -126,7 +126,7 @@ struct Edit<'t> {
     old_lines: Vec<Range<usize>>,
     new: &'t str,
     new_lines: Vec<Range<usize>>,
-    /// Lines that stand in the old text both as an author's and as somebody else's.
+    /// Lines that the old text has both from an author and from another origin.
     twofold: HashSet<&'t str>,
     /// Whether every line that is the same stands where it stood.
     in_place: bool,
@@ -181,7 +181,7 @@ impl<'t> Edit<'t> {
                 })
     }
 
-    /// Whether nobody can say which of several equal lines this one is, and it matters.
+    /// Whether it is unknown which of several equal lines this one is, and it matters.
     fn is_in_doubt(&self, line: &str) -> bool {
         !self.in_place && self.twofold.contains(line)
     }

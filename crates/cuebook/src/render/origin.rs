@@ -51,7 +51,7 @@ pub enum Origin {
 pub struct Shown {
     /// Its path, as in `tools[].name`.
     pub path: String,
-    /// The layer that supplied it; `None` if nobody did.
+    /// The layer that supplied it; `None` if none did.
     pub layer: Option<Layer>,
     /// The hook or provider that supplied it.
     pub by: Option<Supplier>,

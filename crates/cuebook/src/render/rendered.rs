@@ -19,8 +19,8 @@ use crate::variables::{HookTexts, LateScope, Scope, Supplier};
 
 /// A rendered prompt: its text, and where every byte of it came from.
 ///
-/// The origins are kept in the form in which they were recorded and joined with files, variables and layers when somebody
-/// asks, so that a render which nobody asks about does not pay for the answer.
+/// The origins are kept in the form in which they were recorded and joined with files, variables and layers when a caller
+/// asks, so that a render without such a question does not pay for the answer.
 #[derive(Debug)]
 pub struct Rendered {
     text: String,
@@ -118,7 +118,7 @@ impl Rendered {
         self
     }
 
-    /// Adds what somebody should know about this render.
+    /// Adds a note about this render.
     pub(crate) fn with_notes(mut self, notes: Vec<Diagnostic>) -> Rendered {
         self.notes.extend(notes);
         self
@@ -158,7 +158,7 @@ impl Rendered {
         }
     }
 
-    /// What somebody should know about this render, though it worked: an optional provider that failed, and the like.
+    /// Notes about this render, though it worked: an optional provider that failed, and the like.
     pub fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
@@ -316,7 +316,7 @@ impl Rendered {
         Origin::Value { shown, emitted: unit.source().place(emission.range.clone()) }
     }
 
-    /// Whether a text is what a template has set in place of a variable; `None` if that cannot be told. What reads as the
+    /// Whether a text is what a template has set in place of a variable; `None` if that is unknown. What reads as the
     /// variable does is taken for it.
     fn was_set(&self, emission: &Emission, text: &str) -> Option<bool> {
         if emission.set.is_empty() {

@@ -138,7 +138,7 @@ impl Rendered {
         })
     }
 
-    /// Does the step, and tells whoever listens of it.
+    /// Does the step, and reports it to listeners.
     fn prepare<T>(&self, told: impl FnOnce(&T) -> Json, step: impl FnOnce() -> Result<T>) -> Result<T> {
         let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
         let _entered = span.enter();

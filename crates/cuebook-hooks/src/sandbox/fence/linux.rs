@@ -129,13 +129,13 @@ impl Fence {
     }
 }
 
-/// Makes a temporary folder that is nobody else's.
+/// Makes a private temporary folder.
 fn private_folder(identity: &Identity) -> io::Result<PathBuf> {
     let number = rustix::process::getpid().as_raw_nonzero();
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |now| now.as_nanos());
     let folder = PathBuf::from(format!("/tmp/cuebook-{number}-{now:x}"));
     let explained = |error| wire::explain(error, format_args!("cannot make {}", folder.display()));
-    // Fails if it exists already, so nobody can have prepared it.
+    // Fails if it exists already, so no other process can have prepared it.
     std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(explained)?;
     identity.own(&folder).map_err(explained)?;
     Ok(folder)

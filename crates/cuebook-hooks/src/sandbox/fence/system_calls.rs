@@ -11,7 +11,7 @@ use seccompiler::{
 
 /// Refused in any case.
 const REFUSED: &[i64] = &[
-    // Sockets of any kind. A connected pair stays possible (see below): it reaches nobody, and Python's event loops need it.
+    // Sockets of any kind. A connected pair stays possible (see below): it reaches no other process, and Python's event loops need it.
     libc::SYS_socket,
     // Memory that the limit of a process does not count.
     libc::SYS_memfd_create,
@@ -187,7 +187,7 @@ fn programs(without_view: bool, tool: bool) -> Result<(BpfProgram, BpfProgram), 
     let pairs: Result<Vec<_>, _> =
         UNCONNECTED.iter().map(|kind| if_argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), *kind)).collect();
     rules.insert(libc::SYS_socketpair, pairs?);
-    // Typing into a terminal on somebody's behalf.
+    // Typing into a user's terminal.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
     let ioctl: Result<Vec<_>, _> =
         typing.iter().map(|request| if_argument(1, SeccompCmpOp::Eq, *request)).collect();
@@ -198,7 +198,7 @@ fn programs(without_view: bool, tool: bool) -> Result<(BpfProgram, BpfProgram), 
     rules.insert(libc::SYS_personality, vec![if_argument(0, SeccompCmpOp::Ne, ONLY_TELL)?]);
 
     let refused = compile(rules, libc::EPERM)?;
-    // Its flags are in memory, where a filter cannot look. Told that there is no such call, libraries use the older one.
+    // Its flags are in memory, where a filter cannot look. If the call does not exist, libraries use the older one.
     let missing = compile(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
     Ok((without_x32(refused), missing))
 }
@@ -217,7 +217,7 @@ fn compile(
     .try_into()
 }
 
-/// On x86-64 every call has a second number, for programs with short pointers. Nobody uses them, and they would go around the
+/// On x86-64 every call has a second number, for programs with short pointers. They are unused, and would go around the
 /// list, so they are all refused first.
 #[cfg(target_arch = "x86_64")]
 fn without_x32(program: BpfProgram) -> BpfProgram {

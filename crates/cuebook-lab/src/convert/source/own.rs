@@ -1,4 +1,4 @@
-//! What only one notation can say: it is lost in all others, and told.
+//! What only one notation can say: it is lost in all others, and reported.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Drafting<'_> {
         let hint = "`max_output_size` under \"limits\" in defaults.json applies to all prompts";
         match place("LIMITS") {
             _ if limit == later => {}
-            // Nobody asked for that limit, and a text of that length is hardly ever meant.
+            // That limit was not set by the user, and a text of that length is hardly ever intended.
             None => {
                 let message =
                     format!("the text may have {later} characters: its own limit of {limit} is left out");
@@ -185,7 +185,7 @@ impl Drafting<'_> {
             self.front_comments(root);
         }
         let Some(tree) = self.prepared.tree() else { return };
-        // A folder of overrides that cannot be read is an error of whoever renders with them.
+        // A folder of overrides that cannot be read is an error of the render that uses them.
         let tags = self.prepared.override_tags().unwrap_or_default();
         if !tags.is_empty() {
             let message = format!("the project's overrides are left out: {}", tags.join(", "));

@@ -68,7 +68,7 @@ impl Way<'_> {
     /// What a prompt says with some values: the text of its one message; of several, all of the text.
     pub(super) fn said(&self, prepared: &Prepared, sample: &Sample) -> Result<String> {
         if let Some(directive) = prepared.directive() {
-            // What the environment says is in no other notation, and told to be lost.
+            // Text from the environment has no equivalent in other notations, and is reported as lost.
             let output = directive.fill(sample)?.with_environment(|_| None).body()?;
             let body = self.without_masked(&output.text, &output.pieces, &output.units, 0);
             let (preamble, body) = (directive.shown_preamble(), body.trim_matches(is_space));

@@ -51,7 +51,7 @@ fn of_input(input: &Input, round: Round, terms: &Terms) -> Json {
     if let Some(choice) = choice {
         return choice.clone();
     }
-    // What an input looks like inside is known to whoever wrote an example of it.
+    // The author of an example knows the shape of an input.
     if let Some(example) = input.more.get("example").or(input.default.as_ref().filter(|_| has_shape(input))) {
         return example.clone();
     }

@@ -158,7 +158,7 @@ impl Meter {
         self.allowed.set((self.taken.get() + HEADER_BYTES).min(self.most));
     }
 
-    /// What comes passes through, and somebody else counts it.
+    /// What comes passes through, and other code counts it.
     fn expect_content(&self) {
         self.allowed.set(self.most);
     }

@@ -21,13 +21,13 @@ const MOST_BYTES: u64 = 4 << 20;
 pub struct Composed {
     /// The ids, its own first, the root's last.
     pub chain: Vec<String>,
-    /// The permissions, and the id of the directive that they are from; `None` if nobody has any.
+    /// The permissions, and the id of the directive that they are from; `None` without any.
     pub permissions: Option<(Permissions, String)>,
     /// The ids of context.
     pub context: ContextIds,
     /// The knowledge of `system`, `before` and `after`, by id.
     pub knowledge: IndexMap<String, Knowledge>,
-    /// What the context names and nobody has, or what cannot be used, with where it is named.
+    /// What the context names and is missing, or what cannot be used, with where it is named.
     pub missing: Vec<Diagnostic>,
 }
 
@@ -36,7 +36,7 @@ impl Directive {
     ///
     /// # Errors
     ///
-    /// `CB309` if directives extend each other in a circle, `CB308` if one cannot be loaded. Knowledge that is not there is told in
+    /// `CB309` if directives extend each other in a circle, `CB308` if one cannot be loaded. Missing knowledge is reported in
     /// [`Composed::missing`].
     pub fn compose(&self, id: &ItemId, spaces: &Spaces, trust: &dyn Verifier) -> Result<Composed> {
         let load = |id: &ItemId| {
@@ -52,7 +52,7 @@ impl Directive {
                 let located = spaces.find(ItemType::Knowledge, &id)?;
                 let located = located.ok_or_else(|| spaces.not_found(ItemType::Knowledge, &id))?;
                 let item = located.read(MOST_BYTES)?;
-                // What cannot be read is told before what nobody has signed: it has to be mended first.
+                // A file that cannot be read is reported before one without a signature: it must be fixed first.
                 let read = knowledge::read(&item.source()?)?;
                 trust.verify_item(&item)?;
                 Ok(read)

@@ -1,6 +1,6 @@
 //! Fill: inputs are checked, and put into the body, the XML, the whole file and all actions.
 //!
-//! The order is that of the seed: what nobody declares is refused, then defaults are taken, then what is required must be there,
+//! The order is that of the seed: undeclared inputs are refused, then defaults are taken, then what is required must be there,
 //! then types are looked at, and then values are put in.
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ pub const MOST_TEXT: usize = 16 << 20;
 /// Asks an environment.
 type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A directive with its inputs. What they are put into is made when somebody asks for it.
+/// A directive with its inputs. What they are put into is made on first use.
 #[derive(Clone)]
 pub struct Filled<'d> {
     directive: &'d Directive,
@@ -40,7 +40,7 @@ impl fmt::Debug for Filled<'_> {
 impl Directive {
     /// Checks inputs and takes them in. `{env:…}` asks the environment of this process.
     ///
-    /// An error carries `declared_inputs`, so that whoever called can call again.
+    /// An error carries `declared_inputs`, so that the caller can call again.
     pub fn fill(&self, parameters: &Map<String, Json>) -> Result<Filled<'_>> {
         let inputs = self.complete(parameters)?;
         Ok(Filled { directive: self, inputs, environment: Arc::new(input::environment) })
@@ -69,7 +69,7 @@ impl Directive {
         self.inputs.is_empty() || self.inputs.iter().any(|input| input.name == name)
     }
 
-    /// Refuses names that nobody declares. A directive that declares nothing takes what it is given.
+    /// Refuses undeclared names. A directive that declares nothing takes what it is given.
     #[doc(hidden)]
     pub fn refuse_unknown<'n>(&self, given: impl Iterator<Item = &'n str>) -> Result<()> {
         if self.inputs.is_empty() {

@@ -1,4 +1,4 @@
-//! The hooks of a directive: what is to happen at certain moments of a thread. They are read here and run by whoever runs threads.
+//! The hooks of a directive: what is to happen at certain moments of a thread. They are read here and run by the code that runs threads.
 
 use roxmltree::Node;
 use serde_json::{Map, Value as Json};
@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::source::Place;
 
-/// Whether a hook that decides this changes anything at an event. What nobody knows is told elsewhere.
+/// Whether a hook that decides this changes anything at an event. Unknown decisions are reported elsewhere.
 ///
 /// ```
 /// use cuebook::dialect::directive::hook_may_decide;
@@ -157,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Notes a decision that nobody knows, or that changes nothing at its event. What a thread fills in is known only then.
+    /// Notes an unknown decision, or one that changes nothing at its event. What a thread fills in is known only then.
     fn look_at_decision(&mut self, node: Node<'_, '_>, event: &str) {
         if node.attribute("item_id") != Some(HOOK_CONTROL) {
             return;

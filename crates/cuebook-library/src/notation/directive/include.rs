@@ -1,7 +1,7 @@
 //! What a directive includes: `{include:ID}` shows the text of a piece of knowledge, `{include:directive:ID}` the body of another directive.
 //!
 //! A directive is signed, and so is everything that it includes: only items can be included, and each is verified by itself, as those
-//! that a directive extends are. A file that nobody has signed has no way in.
+//! that a directive extends are. A file without a signature has no way in.
 //!
 //! What an included directive takes, the one that includes it takes as well; where both declare an input, the includer's declaration
 //! counts. Its limits, permissions, outputs, hooks and context stay behind: only its body is included.
@@ -92,7 +92,7 @@ impl Directive {
         Ok(directive)
     }
 
-    /// Whether everything that it includes is what somebody trusted has signed.
+    /// Whether everything that it includes has a trusted signature.
     pub fn verify_included(&self, trust: &dyn Verifier) -> Result<()> {
         for (_, place, included) in self.tags() {
             trust.verify_item(&included.item).map_err(|error| {
@@ -158,7 +158,7 @@ impl Directive {
         self.borrowed.iter().find(|(name, _)| name == input).map(|(_, place)| place)
     }
 
-    /// The error for a body whose includes nobody has followed: it would show the tags.
+    /// The error for a body whose includes were not followed: it would show the tags.
     #[doc(hidden)]
     pub fn refuse_unfollowed(&self) -> Result<()> {
         if self.included.is_some() {
@@ -201,7 +201,7 @@ impl Directive {
 }
 
 impl Following<'_> {
-    /// Follows what a directive includes. How many items show in it is told too.
+    /// Follows what a directive includes. The number of items in it is reported too.
     fn directive(&mut self, mut directive: Directive) -> Result<(Directive, usize)> {
         let tags: Vec<_> = directive.template.includes().map(|(tag, name)| (tag, name.to_owned())).collect();
         let mut included: Vec<Tag> = Vec::with_capacity(tags.len());
@@ -211,7 +211,7 @@ impl Following<'_> {
             let place = directive.source.place(tag.clone());
             let found = match self.item(&name, &place) {
                 Ok(found) => found,
-                // Whoever mends one of them wants to know of the others as well.
+                // An author who fixes one of them wants to know the others as well.
                 Err(error) if error.code() == Code::MissingInclude => {
                     missing = Some(match missing {
                         Some(known) => error.into_diagnostics().into_iter().fold(known, Error::and),

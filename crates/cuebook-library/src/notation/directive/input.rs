@@ -44,9 +44,9 @@ pub struct Input {
     pub type_name: String,
     /// What its values look like.
     pub kind: Type,
-    /// Whether somebody must give it, unless it has a default.
+    /// Whether the caller must give it, unless it has a default.
     pub required: bool,
-    /// What it is if nobody gives it: text, as everything in XML.
+    /// What it is without a value: text, as everything in XML.
     pub default: Option<String>,
     /// What it is for.
     pub description: Option<Written>,
@@ -112,7 +112,7 @@ impl Input {
         let mut odd: Vec<_> = odd.into_iter().map(|odd| (Severity::Warning, odd)).collect();
         if let Some(default) = input.default.as_deref().filter(|default| !input.kind.admits_text(default)) {
             let message = format!("the default {default:?} is not of type {}", input.type_name);
-            // Whoever does not give it themselves is refused.
+            // A caller who does not give it is refused.
             odd.push((
                 Severity::Error,
                 (message, value("default"), "change the default or the type".to_owned()),

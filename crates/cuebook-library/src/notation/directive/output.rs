@@ -14,7 +14,7 @@ use crate::prompt::{Tools, Type};
 /// What a directive is to give.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Its name; empty if it has none, and then a model is not told of it.
+    /// Its name; empty if it has none, and then a model does not get it.
     pub name: Written,
     /// The name of its type; `string` if none was written.
     pub type_name: String,

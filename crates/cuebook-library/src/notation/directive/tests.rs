@@ -119,7 +119,7 @@ fn every_element_is_read() {
             "preamble": "# T\n\nIntro.", "body": "BODY",
         })
     );
-    // They are read as they stand, and told.
+    // They are read unchanged, and reported.
     let told: Vec<&str> = read.notes.iter().map(|note| note.message.as_str()).collect();
     assert_eq!(
         told,

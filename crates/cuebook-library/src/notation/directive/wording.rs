@@ -1,4 +1,4 @@
-//! The prompt of a directive: what a model is told, with where every byte of it comes from.
+//! The prompt of a directive: what a model gets, with the origin of every byte.
 //!
 //! In this order, with an empty line between them: the instruction, the opening tag with the name and the description, the
 //! preamble without headings and signature, the body, how results are returned, the closing tag. Tags and sentences are frames of the

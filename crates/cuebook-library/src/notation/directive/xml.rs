@@ -2,7 +2,7 @@
 //!
 //! A tree and not a stream of events, because what an element means depends on what stands in it; and roxmltree's, because it is
 //! strict (what two readers could understand in two ways is refused), reads without recursion, knows no document types unless it
-//! is told to, and says where everything stands.
+//! is asked to, and reports its state.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Whether a file chooses where the host's keys are sent.
 //!
 //! A file that brings its own key may send it wherever it likes. A file that does not gets the host's, so an address that
-//! the file chose must be one that is known: otherwise whoever can change the file can collect keys. It is a note, because
+//! the file chose must be one that is known: otherwise anyone who can change the file can collect keys. It is a note, because
 //! reading and rendering send nothing.
 
 use super::LoadOptions;
@@ -23,7 +23,7 @@ const TRUSTED: [&str; 6] = [
 /// Further origins of the host, separated by commas or spaces.
 const VARIABLE: &str = "PROMPTY_TRUSTED_ENDPOINTS";
 
-/// A note for each address in `model.connection` that the file chose and that nobody vouches for. The front matter is
+/// A note for each address in `model.connection` that the file chose and that is not trusted. The front matter is
 /// taken as it was written, before references are followed.
 pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOptions) -> Vec<Diagnostic> {
     let connection = root
@@ -65,7 +65,7 @@ pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOpti
 }
 
 /// What a file holds that a value refers to, as it was written; the value itself if it refers to none. What stands in a
-/// file of its own is chosen by that file. If it cannot be read, whoever resolves the references says so.
+/// file of its own is chosen by that file. If it cannot be read, the resolver of the references says so.
 pub(super) fn follow(node: &Node, resolver: &mut Resolver<'_>) -> Node {
     match node.text().and_then(Reference::of) {
         Some(Reference::File(path)) => {

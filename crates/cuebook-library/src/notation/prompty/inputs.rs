@@ -6,7 +6,7 @@ use super::Definition;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// The inputs with the defaults of those that were not given. Presence is all that counts: `null` is a value, types are
-/// not looked at, examples are never used, and what nobody declared is passed on.
+/// not looked at, examples are never used, and undeclared inputs are passed on.
 pub fn validate_inputs(definition: &Definition, inputs: &Map<String, Json>) -> Result<Map<String, Json>> {
     let mut filled = inputs.clone();
     let mut missing = Vec::new();

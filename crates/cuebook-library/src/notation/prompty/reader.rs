@@ -45,7 +45,7 @@ impl Reader {
     pub fn finish(self) -> Result<Vec<Diagnostic>> {
         let Some((_, kind)) = self.faults.first() else { return Ok(self.notes) };
         let kind = *kind;
-        // Whoever mends the file wants to know all of it at once.
+        // An author who fixes the file wants all problems at once.
         let diagnostics =
             self.faults.into_iter().map(|(diagnostic, _)| diagnostic).chain(self.notes).collect();
         Err(Error::all(ErrorKind::PromptRead, diagnostics).with("kind", kind))

@@ -2,7 +2,7 @@
 //!
 //! A value is a reference only as a whole, anywhere in the front matter and in the JSON and YAML files that it leads to.
 //! Paths are relative to the folder of the prompt, also in those files. What the environment says is text and is never
-//! looked at again, so no variable can name a file. Protocols that nobody knows here are left alone.
+//! looked at again, so no variable can name a file. Unknown protocols are left alone.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) const MOST_FILES_DEEP: usize = 8;
 /// Files that one prompt may refer to, counted each time.
 pub(super) const MOST_FILES: usize = 100;
 
-/// What the references of a file led to: whoever keeps what was read has to look there again.
+/// What the references of a file led to: a cache of what was read has to look there again.
 #[derive(Debug, Clone, Default)]
 pub struct LookedAt {
     /// Files, whether they were there or not.
@@ -87,7 +87,7 @@ pub(super) enum Reference<'t> {
 }
 
 impl<'t> Reference<'t> {
-    /// The reference that a text is, if it is one that somebody here can follow.
+    /// The reference that a text is, if it can be followed here.
     pub(super) fn of(text: &'t str) -> Option<Reference<'t>> {
         let inner = text.strip_prefix("${")?.strip_suffix('}')?;
         let (protocol, value) = inner.split_once(':')?;
@@ -110,7 +110,7 @@ pub(super) struct Opened {
     pub(super) node: Node,
     /// Which file it was, with no link on the way.
     path: PathBuf,
-    /// Whether it is text for which nobody knows a notation, so that nothing in it is a reference.
+    /// Whether it is text of an unknown notation, so that nothing in it is a reference.
     is_text: bool,
 }
 
@@ -353,7 +353,7 @@ impl<'o> Resolver<'o> {
         let target = match wanted.canonicalize() {
             Ok(target) => target,
             Err(error) => {
-                // Whether a file exists outside is nobody's business either.
+                // Whether a file exists outside must not be revealed either.
                 let base = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
                 let apparent = lexically(&base.join(path));
                 if !roots.iter().any(|root| apparent.starts_with(root)) {

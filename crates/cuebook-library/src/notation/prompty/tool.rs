@@ -12,7 +12,7 @@ use crate::prompt::{Tool, ToolKind};
 use crate::source::Place;
 
 const COMMON: [&str; 4] = ["name", "kind", "description", "bindings"];
-/// `runs` is ours: the item that is executed when a model calls the tool, if whoever runs the prompt allows it.
+/// `runs` is ours: the item that is executed when a model calls the tool, if the caller of the prompt allows it.
 const FUNCTION: [&str; 3] = ["parameters", "strict", "runs"];
 const MCP: [&str; 5] = ["connection", "serverName", "serverDescription", "approvalMode", "allowedTools"];
 const OPENAPI: [&str; 2] = ["connection", "specification"];

@@ -1,7 +1,7 @@
 //! What each name at module level stands for when the module has been loaded.
 //!
 //! The statements are taken in their order, as Python would take them, and each leaves the names that it binds or touches
-//! either with a literal or with the reason why nobody can tell. Bodies of functions do not run while a module loads and
+//! either with a literal or with the reason why it is unknown. Bodies of functions do not run while a module loads and
 //! are not looked into; bodies of classes do, and can change a module's values but not bind its names.
 
 use std::collections::HashSet;

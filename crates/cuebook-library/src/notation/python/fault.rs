@@ -1,6 +1,6 @@
 //! Why the value of a name is not known, and the error that says so.
 //!
-//! A module is full of names whose values nobody asks for, so a reason is kept small until somebody does.
+//! A module is full of names whose values are never asked for, so a reason is kept small until it is needed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Fault {
         self
     }
 
-    /// The error for somebody who asked for the value of this name.
+    /// The error for a read of the value of this name.
     pub(super) fn to_error(&self, name: &str, source: &Arc<Source>) -> Error {
         let place = source.place(self.range.clone());
         let write_out = format!("write a literal: Cuebook reads {name} without running the file");

@@ -10,7 +10,7 @@ use crate::node::{Data, Key, Node};
 use crate::overrides::JsonText;
 use crate::source::Place;
 
-/// Collects what is wrong, so that all of it is told at once.
+/// Collects problems, so that all of them are reported at once.
 #[derive(Default)]
 #[doc(hidden)]
 pub struct Reader {

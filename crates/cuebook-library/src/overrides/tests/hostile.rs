@@ -1,4 +1,4 @@
-//! Files that somebody else made, or that are no files.
+//! Files of another author, or that are not files.
 
 use std::fs;
 use std::path::PathBuf;

@@ -107,7 +107,7 @@ fn an_override_of_an_original_that_changed_is_left_out_told_and_kept() {
     assert!(stale.diagnostic().hint.unwrap().ends_with(&text_hash("Hello, dear $name.")));
     assert_eq!(resolved.stale[1].found, None);
 
-    // A store of something else loses nobody's work.
+    // A store of something else loses no work.
     store.store(&now, "latest", section("rules", "Obey, please.")).unwrap();
     let kept = store.resolve(&descriptor(), "latest").unwrap();
     assert_eq!((body(&kept, "intro"), body(&kept, "rules")), (Some("Hello $name."), Some("Obey, please.")));

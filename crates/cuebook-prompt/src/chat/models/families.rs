@@ -1,7 +1,7 @@
 //! What is known of families of models, for lists that name them and say no more.
 //!
 //! OpenAI lists ids; Google lists limits and no modalities. Anthropic says everything itself, and a deployment on Foundry
-//! has whatever name somebody gave it, so those two have no families here.
+//! has any name that its owner gave it, so those two have no families here.
 
 /// A family: the models whose id begins like this.
 pub(super) struct Family {

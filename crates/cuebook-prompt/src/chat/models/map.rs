@@ -80,7 +80,7 @@ fn is_deployment(entry: &Map<String, Json>) -> bool {
     entry.contains_key("modelName") || nested.is_some()
 }
 
-/// What somebody deployed: a request names the deployment, people want to know the model. The project's own list is flat,
+/// What was deployed: a request names the deployment, people want to know the model. The project's own list is flat,
 /// that of the resource manager keeps the model under `properties.model`, and one of Azure OpenAI has a plain `model`.
 fn deployment(entry: &Map<String, Json>, raw: &Json) -> Result<ModelInfo> {
     let deep = |path: &str| {

@@ -14,7 +14,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Constraints<'s> {
     /// `None` for a pattern that Rust's notation of regular expressions does not have, such as one that looks ahead. Such
-    /// a pattern is told to the model and not checked.
+    /// a pattern is sent to the model and not checked.
     patterns: HashMap<&'s str, Option<Regex>>,
 }
 

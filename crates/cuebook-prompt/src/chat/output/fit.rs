@@ -21,7 +21,7 @@ use crate::prompt::{Extras, Field, Record, Shape};
 pub(super) struct Rules {
     /// Whether values of another type are converted.
     pub coerce: bool,
-    /// Whether an object may have keys that nobody declared.
+    /// Whether an object may have undeclared keys.
     pub extras: Extras,
     /// Whether hidden fields are passed over.
     pub hide: bool,

@@ -21,7 +21,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
                 name: block.need("name")?.text()?.to_owned(),
                 arguments: compact(block.need("input")?.value),
             }),
-            // Thoughts that nobody may read, and what the provider's own tools did.
+            // Hidden reasoning, and what the provider's own tools did.
             _ => {}
         }
     }

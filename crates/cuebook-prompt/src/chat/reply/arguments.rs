@@ -1,7 +1,7 @@
 //! The arguments of a tool call, as a model wrote them.
 //!
 //! Models wrap JSON in code fences, put words around it and leave commas behind. All of that is forgiven; what is still
-//! not an object is an error, because a tool that is called with nothing does something that nobody asked for. Every
+//! not an object is an error, because a tool that is called with nothing does something that was not asked for. Every
 //! step looks at each byte a fixed number of times.
 
 use std::borrow::Cow;
@@ -52,7 +52,7 @@ pub(super) fn unfenced(text: &str) -> &str {
     let Some(inner) = trimmed.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
         return trimmed;
     };
-    // The word behind the fence names the language; on one line it is told from JSON by its letters.
+    // The word behind the fence names the language; on one line its letters distinguish it from JSON.
     let inner = inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+'));
     inner.trim()
 }

@@ -2,7 +2,7 @@
 //!
 //! Anthropic refuses a turn that calls tools without the thoughts that led to it, and Gemini one whose calls lost their
 //! signatures; a model behind OpenAI's responses has forgotten what it thought, unless it is handed its encrypted thoughts again.
-//! Nobody else can read any of them, so they travel with the assistant's message, in the places where the wire formats look for them.
+//! No other code can read them, so they travel with the assistant's message, in the places where the wire formats look for them.
 
 use serde_json::{Value as Json, json};
 
@@ -29,7 +29,7 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// Notes thoughts, if they can be sent back: those that nobody signed or sealed are refused.
+    /// Notes thoughts, if they can be sent back: those without a signature or seal are refused.
     pub(super) fn thought(&mut self, block: &Json) {
         let signed = block["signature"].as_str().is_some_and(|signature| !signature.is_empty());
         if (block["type"] == "thinking" && signed) || block["type"] == "redacted_thinking" {
@@ -70,7 +70,7 @@ impl Answer {
     }
 }
 
-/// Whether a message is a turn that the model has paused: nobody has to answer it, it only has to be sent again.
+/// Whether a message is a turn that the model has paused: it needs no answer, it only has to be sent again.
 ///
 /// ```
 /// use cuebook::chat::reply::{is_paused, read};

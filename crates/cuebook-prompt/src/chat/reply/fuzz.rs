@@ -1,4 +1,4 @@
-//! Replies that nobody sends: whatever comes, nothing panics.
+//! Replies that no provider sends: whatever comes, nothing panics.
 
 use proptest::prelude::*;
 

@@ -114,7 +114,7 @@ pub(super) fn stopped(candidate: &Json) -> Option<String> {
     Some(message.map_or_else(|| format!("the provider blocked the answer ({reason})"), str::to_owned))
 }
 
-/// What may help when a model wrote a call that nobody can read.
+/// What may help when a model wrote a call that cannot be read.
 pub(super) const UNREADABLE_CALL: &str = "the model wrote an unreadable tool call: ask it again (`cuebook thread resume ID`), simplify \
      the tools' parameters, or use another model";
 

@@ -1,6 +1,6 @@
 //! Server-sent events: from bytes, in whatever pieces they come, to events.
 //!
-//! This module knows the format and no provider's events. It reads no connection: whoever has one feeds it.
+//! This module knows the format and no provider's events. It reads no connection: the owner of one feeds it.
 
 use super::look::bad;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};

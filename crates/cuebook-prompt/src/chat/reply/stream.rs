@@ -2,8 +2,8 @@
 //!
 //! Text is passed on as it comes; calls are whole only at the end, so they come then, in the order of their numbers. A
 //! stream ends in one of three ways: the provider said that it was done, and the answer counts; it said that it failed
-//! or refused, and it is certain that there is no answer; or it stopped in the middle, and nobody knows what the model
-//! did. Nothing counts then, and whoever asked has to find out before asking again.
+//! or refused, and it is certain that there is no answer; or it stopped in the middle, and it is unknown what the model
+//! did. Nothing counts then, and the caller has to find out before asking again.
 
 mod anthropic;
 mod gemini;
@@ -44,7 +44,7 @@ pub enum Chunk {
 pub enum OutcomeKind {
     /// It failed, and the provider said so.
     Determinate,
-    /// Nobody knows how far it came.
+    /// It is unknown how far it came.
     Indeterminate,
 }
 
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub chunks: Vec<Chunk>,
     /// All the text that came, whether it counts or not.
     pub partial_text: String,
-    /// Whether somebody has to find out what became of the request before it is sent again.
+    /// Whether a person has to find out what became of the request before it is sent again.
     pub requires_reconciliation: bool,
     /// The answer, if the stream came to its end.
     pub answer: Option<Answer>,
@@ -305,7 +305,7 @@ impl Stream {
     }
 
     /// About how many bytes the reply has so far: its texts, thoughts, pictures and calls, without what the provider repeats in every
-    /// event. Whoever reads a stream can stop when that is too much.
+    /// event. A reader of a stream can stop when that is too much.
     pub fn weight(&self) -> usize {
         self.weight
     }

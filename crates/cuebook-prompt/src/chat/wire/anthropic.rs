@@ -21,7 +21,7 @@ const OPTIONS: [(&str, &str); 5] = [
     ("stopSequences", "stop_sequences"),
 ];
 
-/// Anthropic wants to be told how long an answer may be.
+/// Anthropic requires a limit for the length of an answer.
 const MAX_TOKENS: u32 = 4096;
 
 const PICTURES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];

@@ -13,7 +13,7 @@ use crate::error::Result;
 pub(super) const CALLS: &str = "tool_calls";
 /// The call that a message answers.
 pub(super) const ANSWERS: &str = "tool_call_id";
-/// Where a message keeps what the model thought, in Anthropic's blocks, which nobody else takes.
+/// Where a message keeps what the model thought, in Anthropic's blocks, which no other provider takes.
 pub(super) const THOUGHTS: &str = "thinking";
 
 /// Whether a result of a tool is the report of a failure.

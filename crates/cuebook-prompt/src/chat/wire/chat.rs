@@ -1,4 +1,4 @@
-//! OpenAI's chat completions, and whoever else speaks that language.
+//! OpenAI's chat completions, and other providers with the same interface.
 //!
 //! Three things are sent as Prompty describes them although OpenAI itself refuses them, because servers that speak the
 //! same language take them: the URL of a file, sounds other than WAV and MP3, and attributes of messages that OpenAI does

@@ -1,4 +1,4 @@
-//! OpenAI's embeddings: the texts of all messages, whoever says them.
+//! OpenAI's embeddings: the texts of all messages, of any role.
 
 use super::draft::{Draft, Said};
 use super::piece::Piece;

@@ -1,6 +1,6 @@
 //! Tools as functions that a model may call.
 //!
-//! Only functions of the host go on the wire. The tools of a server or of an OpenAPI document are known to whoever can
+//! Only functions of the host go on the wire. The tools of a server or of an OpenAPI document are known to code that can
 //! reach them, and what is written about the way there may hold references to secrets, which are not resolved here.
 
 use serde_json::{Map, Value as Json, json};

@@ -80,7 +80,7 @@ impl<'r> Draft<'r> {
 }
 
 impl Found<'_> {
-    /// What it is; refused if nobody can know.
+    /// What it is; refused if unknown.
     pub fn known_type(&self, draft: &Draft<'_>) -> Result<&str> {
         self.media_type.as_deref().ok_or_else(|| {
             let why = "the media type is missing";

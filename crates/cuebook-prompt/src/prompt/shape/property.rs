@@ -86,7 +86,7 @@ impl Field {
 }
 
 impl Record {
-    /// The fields that a model is told of, as the properties of a file: the opposite of [`Record::from_properties`].
+    /// The fields that a model gets, as the properties of a file: the opposite of [`Record::from_properties`].
     pub fn to_properties(&self) -> Vec<Property> {
         let shown = self.fields.iter().filter(|field| !field.hidden);
         shown.map(Field::to_property).collect()

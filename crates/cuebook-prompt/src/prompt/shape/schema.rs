@@ -1,7 +1,7 @@
 //! Records as JSON Schema.
 //!
 //! Nothing is referred to: what a record holds stands inside it, so that every provider can take the schema. Defaults are
-//! not told, because a model that knows them repeats them.
+//! not sent, because a model that knows them repeats them.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};

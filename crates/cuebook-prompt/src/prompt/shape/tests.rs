@@ -81,7 +81,7 @@ fn a_rust_type_gives_its_record() {
                     .constrain("maximum", 32767),
             ),
     ));
-    // Bounds of small integers are told by some versions of `schemars` and not by others.
+    // Some versions of `schemars` report bounds of small integers, and others do not.
     let plain = |shape: &Shape| match shape {
         Shape::Record(record) => {
             let mut record = Record::clone(record);

@@ -4,11 +4,11 @@ use super::Template;
 use super::scan::{Fallback, Kind, Step};
 use crate::template::bits::{Absent, Beyond, Bit};
 
-/// The name of an input that nobody has: what stands behind it is text. `{input:_:{}` writes a brace that begins nothing.
+/// The name of an input that no one has: what is behind it is text. `{input:_:{}` writes a brace that begins nothing.
 pub const NOBODY: &str = "_";
 
 impl Template {
-    /// What it writes. Names of inputs that nobody can give are text, as `is_given` knows.
+    /// What it writes. Names of inputs that cannot be given are text, as `is_given` knows.
     pub fn bits(&self, is_given: impl Fn(&str) -> bool) -> Result<Vec<Bit>, Beyond> {
         let text = self.source.text();
         let bit = |step: &Step| {

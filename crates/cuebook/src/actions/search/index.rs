@@ -97,7 +97,7 @@ struct Folder {
     /// By the name of the file.
     files: HashMap<String, Arc<Entry>>,
     below: Vec<PathBuf>,
-    /// Whether a file is a link, of which nobody tells when it changes.
+    /// Whether a file is a link, whose changes are not notified.
     links: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `OR` binds least, then `AND` (which may be left out), then `NOT`; the words may be written in any case. What makes no
 //! sense, such as an operator with nothing behind it, is left out, and a query without anything in it finds everything. (A
-//! search refuses one that has operators and no word, because nobody means everything by it.)
+//! search refuses one that has operators and no word, because it does not mean everything.)
 
 use std::ops::Range;
 
@@ -340,7 +340,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
                 after
             }
             '"' => {
-                // A phrase that nobody closes goes to the end.
+                // A phrase that is never closed goes to the end.
                 let (phrase, after) = after.split_once('"').unwrap_or((after, ""));
                 if !phrase.is_empty() {
                     tokens.push(Token::Phrase(phrase));

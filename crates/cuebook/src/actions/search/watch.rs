@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// What may have changed since somebody asked last.
+/// What may have changed since the last look.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Changes {
     /// Anything.
@@ -75,7 +75,7 @@ mod linux {
             Some(Inner { fd, folders: HashMap::new() })
         }
 
-        /// A folder that is gone is no failure: whoever reads it sees that too.
+        /// A folder that is gone is no failure: its reader sees that too.
         pub(super) fn add(&mut self, folder: &Path) -> bool {
             let flags = WatchFlags::CREATE
                 | WatchFlags::DELETE

@@ -90,7 +90,7 @@ fn a_signed_tool_can_still_be_run_and_loses_its_lockfile() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
     assert!(fs::read_to_string(&path).unwrap().starts_with("#!/bin/sh\n# rye:signed:"));
     assert!(!world.project.path().join(".ai/lockfiles/demo/run@1.0.0.lock.json").exists());
-    // A link out of the space is not followed into somebody else's file.
+    // A link out of the space is not followed into another owner's file.
     let outside = world.project.path().join("outside.md");
     fs::write(&outside, KNOWLEDGE.replace("NAME", "link")).unwrap();
     fs::create_dir_all(world.project.path().join(".ai/knowledge/demo")).unwrap();

@@ -172,7 +172,7 @@ impl SectionsReader {
         inputs
     }
 
-    /// Notes kinds that nobody knows: any value would fit them, which is hardly what a slip of the pen wants.
+    /// Notes unknown kinds: any value would fit them, which is hardly the intent of a typo.
     pub(super) fn known_kinds(&mut self, properties: &[Property]) {
         for property in properties {
             match &property.kind {

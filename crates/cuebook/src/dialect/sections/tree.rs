@@ -74,7 +74,7 @@ pub(super) fn read(
         reader.wrong(&source.place(opened.clone()), message, "move the block up, or change its language");
     }
     let record = Arc::new(Record::from_properties(INPUTS, &front.inputs));
-    // What is not declared is told by `check`, as in every other notation.
+    // `check` reports undeclared names, as in every other notation.
     let params = Arc::new(ParamsType {
         name: INPUTS.to_owned(),
         record,
@@ -225,7 +225,7 @@ impl Making<'_> {
                 "task_example" => {
                     let example =
                         self.reader.task_example(node, "task_example", Some(&section.title), &EXAMPLE_KEYS);
-                    // One that could not be read has been told, and keeps its place.
+                    // One that could not be read has been reported, and keeps its place.
                     section.body = example.map_or(Body::TaskExamples, Body::TaskExample);
                 }
                 "priority" => {
@@ -289,7 +289,7 @@ impl Making<'_> {
         if let Some(visibility) = Visibility::named(text.trim()) {
             return Selector::Always(visibility);
         }
-        // A misspelt word is a name that nothing fills, and would be found out by whoever renders it only.
+        // A misspelt word is a name that nothing fills, and only a render would find it.
         let near = nearest(text.trim(), [Visibility::Full.as_str(), Visibility::Summary.as_str()]);
         if is_word(text.trim()) && !near.is_empty() && !self.is_input(&text) {
             let hint = did_you_mean(&near).unwrap_or_default();

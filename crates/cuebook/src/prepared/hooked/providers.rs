@@ -150,7 +150,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs a provider, or waits for it if it runs already, or gives what it gave; until the time of whoever asks is over.
+    /// Runs a provider, or waits for it if it runs already, or gives what it gave; until the caller's time is over.
     pub(super) fn run_provider(
         &self,
         source: &Source,
@@ -219,7 +219,7 @@ impl Run<'_> {
     }
 }
 
-/// A provider that runs. However it ends, those that wait for it are told.
+/// A provider that runs. However it ends, its waiters are notified.
 struct Running<'r> {
     run: &'r Run<'r>,
     namespace: &'r str,

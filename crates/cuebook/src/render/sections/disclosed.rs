@@ -58,7 +58,7 @@ pub struct SectionReport {
 /// Why a section stands as it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// Somebody decided it.
+    /// A person decided it.
     By(DecidedBy),
     /// Something above it, by its path, is not shown in full.
     Below(String),
@@ -136,7 +136,7 @@ impl Disclosed {
             })
         });
         object["descriptor"] = self.descriptor.to_json();
-        // A clock that only counts has no date: what is left of the time can be told.
+        // A clock that only counts has no date, but the time that is left is known.
         object["deadline"] = self.deadline.map_or(
             Json::Null,
             |deadline| json!({"seconds": deadline.saturating_duration_since(Instant::now()).as_secs_f64()}),

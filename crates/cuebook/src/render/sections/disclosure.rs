@@ -133,7 +133,7 @@ impl Tree {
     }
 
     /// Answers a model's call of `open_sections`. The answer is the error `VisibilityExpansionRequired`, which says what to
-    /// open before the next render; any other error is one to be told to the model.
+    /// open before the next render; any other error is one for the model.
     pub fn open_sections(&self, arguments: &Json, setting: &Setting<'_>) -> Result<Infallible> {
         let arguments = self::arguments(&open_sections_tool(), arguments, "section_keys", "sections")?;
         let keys = arguments["section_keys"].as_array().into_iter().flatten();
@@ -237,7 +237,7 @@ impl Tree {
         Ok(keys)
     }
 
-    /// Answers a call of one of the tools that the renderer added, as a model is told: text, and whether it is an error.
+    /// Answers a call of one of the tools that the renderer added, as a model gets it: text, and whether it is an error.
     /// Sections that are to be opened are set in the session, and the caller renders again. `None` for any other tool.
     pub fn answer(
         &self,
@@ -273,7 +273,7 @@ impl Tree {
     }
 }
 
-/// What a model is told about a call.
+/// What a model gets about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The text.

@@ -3,7 +3,7 @@
 //! Sections that are shown in full and have a summary are folded to it, those with the lowest priority first, of several the
 //! deepest and then the last, and those that the session opened after all others. If that is not enough, sections with a
 //! summary go, in the same order, and with them those of a negative priority that have none. Everything else stays, and if it
-//! does not fit then, that is an error: nobody wants a prompt that lost its task.
+//! does not fit then, that is an error: a prompt without its task is useless.
 //!
 //! Counts are exact and add up: a section begins with `#` behind a blank line, where every tokenizer here begins a new piece
 //! (see [`crate::tokens`]). So each section is counted once, by its content, and folding is arithmetic.

@@ -1,4 +1,4 @@
-//! The texts of a tree with what they mention, for whoever looks at a prompt without rendering it.
+//! The texts of a tree with what they mention, for code that looks at a prompt without rendering it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Node {
 }
 
 impl Tree {
-    /// The texts with what they mention. Conditions are not kept as text, so whoever read them says what they mention.
+    /// The texts with what they mention. Conditions are not kept as text, so their reader says what they mention.
     pub(crate) fn outline(&self, conditions: Vec<(Place, Names)>) -> Arc<dyn Outline> {
         let mut outline = TreeOutline { units: Vec::new(), names: Vec::new() };
         for text in self.nodes.iter().flat_map(Node::texts) {

@@ -39,7 +39,7 @@ pub struct Section {
     pub enabled_if: Option<String>,
     /// What it is filled with; `None` if it takes nothing.
     pub params: Option<Arc<ParamsType>>,
-    /// What it is filled with if nobody binds anything.
+    /// What it is filled with without a binding.
     pub default_params: Option<Bound>,
     /// Tools that are there if it is.
     pub tools: Vec<Arc<SectionTool>>,
@@ -174,7 +174,7 @@ impl Section {
         Ok(section)
     }
 
-    /// Whether it is always shown as its summary, unless somebody opens it.
+    /// Whether it is always shown as its summary, unless it is opened.
     pub fn is_summarized(&self) -> bool {
         matches!(self.visibility, Selector::Always(Visibility::Summary))
     }
@@ -250,13 +250,13 @@ pub struct Typed<P> {
 }
 
 impl<P: Params> Typed<P> {
-    /// The same section, filled with this if nobody binds anything.
+    /// The same section, filled with this without a binding.
     pub fn default(mut self, params: P) -> Result<Typed<P>> {
         self.section.default_params = Some(Bound::of(params)?);
         Ok(self)
     }
 
-    /// The same section, filled with the type's own default if nobody binds anything.
+    /// The same section, filled with the type's own default without a binding.
     pub fn or_default(self) -> Result<Typed<P>>
     where
         P: Default,

@@ -15,7 +15,7 @@ pub struct Circumstances<'c> {
 
 type Condition<T> = dyn Fn(&Circumstances<'_>) -> Result<T, String> + Send + Sync;
 
-/// A constant, or something that is asked at each render. The error says why it could not be told.
+/// A constant, or something that is asked at each render. The error says why it is unknown.
 #[derive(Clone)]
 pub enum Selector<T> {
     /// Always this.

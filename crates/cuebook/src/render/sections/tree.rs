@@ -45,7 +45,7 @@ pub struct Node {
     pub number: String,
     /// The path with dots, as models see it.
     pub(super) dotted: Arc<str>,
-    /// The path, for whoever has to speak of many sections.
+    /// The path, for code that speaks of many sections.
     pub(super) shared_path: Arc<[String]>,
     /// How many tokens it has if it shows its summary, by vocabulary, where that is always the same and was counted.
     pub(super) summary_tokens: [OnceLock<usize>; Vocabulary::ALL.len()],
@@ -148,7 +148,7 @@ impl std::fmt::Debug for Text {
 /// A type that sections are filled with.
 pub(super) struct Filling {
     pub(super) of: Arc<ParamsType>,
-    /// What it is if nobody binds it: the first default of a section, or a value of nothing but defaults.
+    /// What it is without a binding: the first default of a section, or a value of nothing but defaults.
     pub(super) default: Option<Bound>,
 }
 
@@ -201,7 +201,7 @@ pub struct TreeBuilder {
     pub(super) settings: Settings,
 }
 
-/// Nobody includes anything.
+/// Includes nothing.
 struct Nothing;
 
 impl Loader for Nothing {
@@ -312,13 +312,13 @@ impl Tree {
         self.by_path.get(path).map(|index| &self.nodes[*index])
     }
 
-    /// The section that somebody means by a path with dots. Keys may have dots themselves, so paths are compared and not cut; if
+    /// The section that a path with dots means. Keys may have dots themselves, so paths are compared and not cut; if
     /// several sections are written like that, it is the first.
     pub fn find(&self, dotted: &str) -> Option<&Node> {
         self.by_name.get(dotted)?.first().map(|index| &self.nodes[*index])
     }
 
-    /// All sections that somebody may mean by a path with dots.
+    /// All sections that a path with dots may mean.
     pub fn find_all<'t>(&'t self, dotted: &str) -> impl Iterator<Item = &'t Node> + use<'t> {
         self.by_name.get(dotted).into_iter().flatten().map(|index| &self.nodes[*index])
     }

@@ -86,7 +86,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
 pub(super) struct Blocks {
     /// Where each text begins in all of them together.
     texts: BTreeMap<u64, usize>,
-    /// What the provider's own tools did, and were told as far as it came in pieces.
+    /// What the provider's own tools did, and got as far as it came in pieces.
     own: BTreeMap<u64, (Json, String)>,
 }
 

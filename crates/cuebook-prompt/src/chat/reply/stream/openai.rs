@@ -13,7 +13,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
     if let Some(choices) = event.get("choices") {
         for choice in choices.items()? {
             choice.object()?;
-            // Further answers, if somebody asked for several.
+            // Further answers, if several were requested.
             if choice.value.get("index").and_then(Json::as_u64).unwrap_or(0) != 0 {
                 continue;
             }

@@ -222,7 +222,7 @@ impl<'t> Walk<'t> {
         }
         let mut names: HashMap<&String, Bound> = HashMap::new();
         for (name, binding) in self.scopes.iter().flatten() {
-            // The engine's own names are no values that somebody could take.
+            // The engine's own names are not values that a prompt could take.
             if ["loop", "caller", "varargs", "kwargs"].contains(&name.as_str()) {
                 continue;
             }

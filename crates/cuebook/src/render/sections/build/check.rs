@@ -71,8 +71,8 @@ impl Making<'_> {
         Ok(Some(index))
     }
 
-    /// A body may ask only for names that the section is filled with. A summary, too, but that is told and not refused: as long
-    /// as nobody summarizes the section, it does no harm.
+    /// A body may ask only for names that the section is filled with. A summary, too, but that is reported and not refused: as long
+    /// as the section is not summarized, it does no harm.
     pub(super) fn check_names(
         &mut self,
         section: &Section,

@@ -51,7 +51,7 @@ impl DecidedBy {
 }
 
 impl<'s> Given<'s> {
-    /// Checks what is bound: one value for a type, and none that nobody wants.
+    /// Checks what is bound: one value for a type, and none without a use.
     pub(super) fn new(tree: &Tree, bound: &'s [Bound]) -> Result<Given<'s>> {
         let mut given: Vec<Option<&Bound>> = vec![None; tree.types.len()];
         for value in bound {

@@ -50,7 +50,7 @@ pub struct RenderedPrompt {
     pub tool_param_descriptions: IndexMap<String, IndexMap<String, String>>,
     /// What the answer is to hold.
     pub structured_output: Option<OutputSpec>,
-    /// When whoever asks wants the answer.
+    /// When the caller wants the answer.
     pub deadline: Option<Instant>,
     /// The versions of the parts of the prompt.
     pub descriptor: Arc<Descriptor>,

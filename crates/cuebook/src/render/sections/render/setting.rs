@@ -7,7 +7,7 @@ use super::super::session::Session;
 use crate::overrides::Resolved;
 use crate::template::dollar::Missing;
 
-/// How many characters a text may have if nobody says more.
+/// How many characters a text may have without a setting.
 const LIMIT: usize = 1_000_000;
 
 /// What a tree is rendered with.
@@ -23,7 +23,7 @@ pub struct Setting<'s> {
     pub missing: Missing,
     /// Characters that the text may have.
     pub limit: usize,
-    /// When whoever asks wants the answer.
+    /// When the caller wants the answer.
     pub deadline: Option<Instant>,
     /// Sections that must make room, by index and in ascending order: shown as their summary, or not at all.
     pub(crate) folded: &'s [(usize, Fold)],

@@ -1,4 +1,4 @@
-//! What a model is told about summaries, and what its calls come to.
+//! What a model gets about summaries, and what its calls come to.
 
 use serde_json::{Value as Json, json};
 
