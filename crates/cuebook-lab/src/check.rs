@@ -462,7 +462,7 @@ impl<'r> Checker<'r> {
     }
 }
 
-/// The findings of several prompts as they are told: in the order of their places, and each once.
+/// The findings of several prompts, in the order of their places, and each once.
 pub(crate) fn merged(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let about = |finding: &Diagnostic| {
         let start = finding.place.as_ref().map_or(0, |place| place.range().start);
@@ -470,7 +470,7 @@ pub(crate) fn merged(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     };
     let key = |finding: &Diagnostic| (about(finding), includers(finding));
     findings.sort_by_key(key);
-    // What is a warning alone, and an error for those that include it, is told as an error.
+    // A finding that is a warning alone and an error for prompts that include it is reported as an error.
     let mut worst: HashMap<_, Severity> = HashMap::new();
     for finding in &findings {
         let known = worst.entry(about(finding)).or_insert(finding.severity);

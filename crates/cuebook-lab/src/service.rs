@@ -324,7 +324,7 @@ impl Service {
             here.partition(|finding| check::is_circle(finding));
         let mut findings: Vec<Diagnostic> = others.into_iter().cloned().collect();
         if !circles.is_empty() {
-            // A circle is told once, wherever it is found from.
+            // A circle is reported once, from whichever prompt it is found.
             let told = check::merged(self.index.circles().cloned().collect());
             findings.extend(told.into_iter().filter(|finding| is_here(&finding)));
         }

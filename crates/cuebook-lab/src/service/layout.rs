@@ -99,7 +99,7 @@ pub(super) fn front_matter(text: &str) -> Option<Range<usize>> {
             Some(_) => {}
         }
     }
-    // Without an end, everything is front matter: somebody is typing it.
+    // Without an end, everything is front matter: it is still being typed.
     start.map(|start| start..text.len())
 }
 
