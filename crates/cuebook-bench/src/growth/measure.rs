@@ -2,15 +2,18 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Instant;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 
 use super::made;
 use super::shape::{Project, Shape};
 
 /// Sizes grow until one run takes so many seconds.
 const LONG: f64 = 0.4;
-/// A size is measured for about so many seconds, and at most so often.
+/// A size is measured for about so many seconds, at least and at most so often.
 const MEASURED: f64 = 0.3;
+const LEAST_RUNS: u32 = 2;
 const MOST_RUNS: u32 = 16;
 /// Beyond the smallest size a run must take so many seconds longer, or the exponent says nothing.
 const NOISE: f64 = 0.008;
@@ -77,17 +80,19 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
     above / below
 }
 
-/// The processor seconds of one run at a size.
+/// The processor seconds of the fastest run at a size: noise only adds time.
 pub fn seconds(program: &Path, shape: &Shape, size: usize) -> Result<f64, String> {
     let (project, arguments) = made(shape, size, program)?;
-    let (mut runs, mut total) = (0, 0.0);
-    let before = Clock::now();
-    while runs < MOST_RUNS && (runs == 0 || total < MEASURED) {
+    let (mut runs, mut total, mut least) = (0, 0.0, f64::INFINITY);
+    while runs < MOST_RUNS && (runs < LEAST_RUNS || total < MEASURED) {
+        let before = spent_by_children()?;
         run(&project, &arguments, shape, size)?;
+        let took = spent_by_children()? - before;
+        least = least.min(took);
+        total += took;
         runs += 1;
-        total = before.elapsed();
     }
-    Ok(total / f64::from(runs))
+    Ok(least)
 }
 
 fn run(project: &Project, arguments: &[String], shape: &Shape, size: usize) -> Result<(), String> {
@@ -100,30 +105,9 @@ fn run(project: &Project, arguments: &[String], shape: &Shape, size: usize) -> R
     Err(format!("{} of size {size} ended with {}: {said}", shape.name, output.status))
 }
 
-/// Counts the processor time of the programs that were run, where the system says it, and else the time on the wall.
-struct Clock {
-    wall: Instant,
-    spent: Option<f64>,
-}
-
-impl Clock {
-    fn now() -> Clock {
-        Clock { wall: Instant::now(), spent: spent_by_children() }
-    }
-
-    fn elapsed(&self) -> f64 {
-        match (self.spent, spent_by_children()) {
-            (Some(before), Some(now)) => now - before,
-            _ => self.wall.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-/// What all programs together have used that this one has waited for. Linux counts it in hundredths of a second.
-fn spent_by_children() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in brackets may have spaces; the fields behind it are numbers, and these are the 16th and 17th of all.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index)?.parse::<f64>().ok();
-    Some((ticks(13)? + ticks(14)?) / 100.0)
+/// The processor seconds of all programs that this one has waited for.
+fn spent_by_children() -> Result<f64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
