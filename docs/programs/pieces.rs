@@ -64,7 +64,7 @@ fn engine() -> cuebook::Result<()> {
 
     use cuebook::source::Source;
     use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
-    use cuebook::template::page::{Alone, Page};
+    use cuebook::template::page::{StandaloneOutline, Page};
     use cuebook::variables::Scope;
 
     /// Writes `<name>` as the value of `name`.
@@ -105,7 +105,7 @@ fn engine() -> cuebook::Result<()> {
         }
 
         fn outline(&self) -> Arc<dyn Outline> {
-            Arc::new(Alone::new(&self.0, self.1.iter().cloned()))
+            Arc::new(StandaloneOutline::new(&self.0, self.1.iter().cloned()))
         }
     }
 

@@ -13,16 +13,17 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use self::run::Run;
-use super::model::{self, Asker};
+use super::model::{self, AskModel};
 use super::{
-    AgentEvent, Cancel, Ended, Events, Guard, Miss, Observer, Performed, Question, Start, Steering, Step,
+    AgentEvent, Cancel, Ended, Events, Guard, ModelFailure, Observer, Performed, Question, Start, Steering,
+    Step,
 };
 use cuebook_run::provider::Provider;
 
 /// How often a model is asked in one run, unless the caller says otherwise.
-const MOST_TURNS: u32 = 10;
+const MAX_TURNS: u32 = 10;
 /// How many calls one answer may make, unless the caller says otherwise.
-const MOST_CALLS: usize = 64;
+const MAX_CALLS: usize = 64;
 /// How often a model is asked the same before it is given up.
 const ATTEMPTS: u32 = 3;
 
@@ -38,7 +39,7 @@ type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 /// use cuebook_agent::{Agent, Guard, Permit};
 /// use serde_json::json;
 ///
-/// // A model that asks for the weather once, and then repeats what it was told.
+/// // A model that asks for the weather once, and then repeats what it was reported.
 /// let agent = Agent::new(|question| {
 ///     let last = question.messages.last().map(|message| message.texts().collect::<String>()).unwrap_or_default();
 ///     let reply = match question.turn {
@@ -52,11 +53,11 @@ type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 ///         },
 ///         _ => Reply::Text(format!("It is {last}.")),
 ///     };
-///     Ok(Answer { reply, thinking: None, usage: None, finish: None, model: None, id: None, carry: Default::default() })
+///     Ok(Answer { reply, thinking: None, usage: None, finish: None, model: None, id: None, provider_state: Default::default() })
 /// })
 /// .tool("get_weather", |arguments| match arguments["city"].as_str() {
 ///     Some("Oslo") => Ok("cold"),
-///     _ => Err("nobody knows this city"),
+///     _ => Err("it is unknown this city"),
 /// })
 /// .guard(Guard::new().tool(|name, _| match name {
 ///     "get_weather" => Permit::Allowed,
@@ -69,7 +70,7 @@ type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 /// assert_eq!(ended.conversation.len(), 4);
 /// ```
 pub struct Agent<'a> {
-    asker: Asker<'a>,
+    asker: AskModel<'a>,
     tools: IndexMap<String, Function<'a>>,
     bindings: HashMap<String, Vec<(String, String)>>,
     inputs: Map<String, Json>,
@@ -92,7 +93,7 @@ pub struct Agent<'a> {
 
 impl<'a> Agent<'a> {
     /// An agent that asks with this function.
-    pub fn new(ask: impl Fn(&Question<'_>) -> Result<Answer, Miss> + Sync + 'a) -> Agent<'a> {
+    pub fn new(ask: impl Fn(&Question<'_>) -> Result<Answer, ModelFailure> + Sync + 'a) -> Agent<'a> {
         Agent::with(Box::new(ask))
     }
 
@@ -114,7 +115,7 @@ impl<'a> Agent<'a> {
         agent
     }
 
-    fn with(asker: Asker<'a>) -> Agent<'a> {
+    fn with(asker: AskModel<'a>) -> Agent<'a> {
         Agent {
             asker,
             tools: IndexMap::new(),
@@ -125,8 +126,8 @@ impl<'a> Agent<'a> {
             cancel: Cancel::new(),
             budget: None,
             compaction: None,
-            most_turns: MOST_TURNS,
-            most_calls: MOST_CALLS,
+            most_turns: MAX_TURNS,
+            most_calls: MAX_CALLS,
             attempts: ATTEMPTS,
             pause: Box::new(model::pause),
             concurrent: true,
@@ -267,8 +268,8 @@ impl<'a> Agent<'a> {
 
     /// Has a function hear what happens, as people would be shown it.
     #[must_use]
-    pub fn on_event(self, tell: impl Fn(&AgentEvent<'_>) + Sync + 'a) -> Agent<'a> {
-        self.observe(Events::new(tell))
+    pub fn on_event(self, notify: impl Fn(&AgentEvent<'_>) + Sync + 'a) -> Agent<'a> {
+        self.observe(Events::new(notify))
     }
 
     /// Does something with the result of each run that is done. What comes of it is noted, and changes nothing.
@@ -299,9 +300,9 @@ impl<'a> Agent<'a> {
         let ended = super::run(&Run::new(self), start);
         if let Ok(result) = &ended.outcome {
             for (name, effect) in &self.effects {
-                self.tell(&Step::After { name, outcome: None });
+                self.notify(&Step::After { name, outcome: None });
                 let outcome = effect(result);
-                self.tell(&Step::After { name, outcome: Some(&outcome) });
+                self.notify(&Step::After { name, outcome: Some(&outcome) });
             }
         }
         ended

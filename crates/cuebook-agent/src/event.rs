@@ -104,8 +104,8 @@ impl AgentEvent<'_> {
             AgentEvent::ToolResult { name, result } => json!({"name": name, "result": result}),
             AgentEvent::Status { message } => json!({"message": message}),
             AgentEvent::MessagesUpdated { messages } => {
-                let told: Vec<Json> = messages.iter().map(Message::to_json).collect();
-                json!({"message_count": messages.len(), "messages": told})
+                let reported: Vec<Json> = messages.iter().map(Message::to_json).collect();
+                json!({"message_count": messages.len(), "messages": reported})
             }
             AgentEvent::Done { response } => json!({"response": response}),
             AgentEvent::Error { message } | AgentEvent::CompactionFailed { message } => {
@@ -123,29 +123,29 @@ impl AgentEvent<'_> {
 
 /// Makes events of the steps of a run, and hands them to a function.
 pub struct Events<F> {
-    tell: F,
+    notify: F,
     /// Whether the model has called a tool: only then is it a loop.
     looping: AtomicBool,
 }
 
 impl<F: Fn(&AgentEvent<'_>) + Sync> Events<F> {
     /// Hands events to this function. It is called from the thread that runs the loop.
-    pub fn new(tell: F) -> Events<F> {
-        Events { tell, looping: AtomicBool::new(false) }
+    pub fn new(notify: F) -> Events<F> {
+        Events { notify, looping: AtomicBool::new(false) }
     }
 
     fn status(&self, message: impl Into<String>) {
-        (self.tell)(&AgentEvent::Status { message: message.into() });
+        (self.notify)(&AgentEvent::Status { message: message.into() });
     }
 }
 
 impl<F: Fn(&AgentEvent<'_>) + Sync> Observer for Events<F> {
     fn step(&self, step: &Step<'_>) {
-        let tell = &self.tell;
+        let notify = &self.notify;
         match step {
             Step::Started => self.looping.store(false, Ordering::Relaxed),
-            Step::Heard { chunk: Chunk::Text(token) } => tell(&AgentEvent::Token { token }),
-            Step::Heard { chunk: Chunk::Thinking(token) } => tell(&AgentEvent::Thinking { token }),
+            Step::Received { chunk: Chunk::Text(token) } => notify(&AgentEvent::Token { token }),
+            Step::Received { chunk: Chunk::Thinking(token) } => notify(&AgentEvent::Thinking { token }),
             Step::Answered { answer, .. } => {
                 let calls = matches!(answer.reply, Reply::ToolCalls { .. });
                 if calls && !self.looping.swap(true, Ordering::Relaxed) {
@@ -153,39 +153,39 @@ impl<F: Fn(&AgentEvent<'_>) + Sync> Observer for Events<F> {
                 }
             }
             Step::Called { call } => {
-                tell(&AgentEvent::ToolCallStart { name: &call.name, arguments: &call.arguments });
+                notify(&AgentEvent::ToolCallStart { name: &call.name, arguments: &call.arguments });
             }
             Step::PerformedCall { call, performed, .. } => {
-                tell(&AgentEvent::ToolResult { name: &call.name, result: &performed.text });
+                notify(&AgentEvent::ToolResult { name: &call.name, result: &performed.text });
             }
-            Step::Updated { conversation } => tell(&AgentEvent::MessagesUpdated { messages: conversation }),
+            Step::Updated { conversation } => notify(&AgentEvent::MessagesUpdated { messages: conversation }),
             Step::Steered { count, conversation } => {
                 self.status(match count {
                     1 => "Injecting steering message".to_owned(),
                     many => format!("Injecting {many} steering messages"),
                 });
-                tell(&AgentEvent::MessagesUpdated { messages: conversation });
+                notify(&AgentEvent::MessagesUpdated { messages: conversation });
             }
             Step::AskingAgain { attempt, pause, why } => {
                 let why = &why.diagnostic().message;
                 self.status(format!("Attempt {attempt} failed, asking again in {pause:.1?}: {why}"));
             }
-            Step::Compacting => tell(&AgentEvent::CompactionStart),
-            Step::CompactingFailed { why } => tell(&AgentEvent::CompactionFailed { message: why }),
+            Step::Compacting => notify(&AgentEvent::CompactionStart),
+            Step::CompactingFailed { why } => notify(&AgentEvent::CompactionFailed { message: why }),
             Step::Trimmed { removed, compacted, conversation } => {
                 if *compacted {
                     let remaining = conversation.len();
-                    tell(&AgentEvent::CompactionComplete { removed: *removed, remaining });
+                    notify(&AgentEvent::CompactionComplete { removed: *removed, remaining });
                 }
-                tell(&AgentEvent::MessagesUpdated { messages: conversation });
+                notify(&AgentEvent::MessagesUpdated { messages: conversation });
             }
-            Step::Done { result } => tell(&AgentEvent::Done { response: result }),
-            Step::Stopped { halt: Halt::Cancelled(reason), .. } => tell(&AgentEvent::Cancelled { reason }),
+            Step::Done { result } => notify(&AgentEvent::Done { response: result }),
+            Step::Stopped { halt: Halt::Cancelled(reason), .. } => notify(&AgentEvent::Cancelled { reason }),
             // The outcome reports why a run failed; the words of a guard are for people.
             Step::Stopped { halt, .. }
                 if halt.error().is_some_and(|error| error.field("guard").is_some()) =>
             {
-                tell(&AgentEvent::Error { message: halt.message() });
+                notify(&AgentEvent::Error { message: halt.message() });
             }
             _ => {}
         }

@@ -11,7 +11,7 @@ use cuebook::chat::Message;
 use cuebook::chat::reply::{Reply, ToolCall};
 use serde_json::{Map, Value as Json};
 
-use super::{Halt, Observer, Start, Step, told};
+use super::{Halt, Observer, Start, Step, tool_message};
 
 /// Whether what a model got can be sent to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -45,7 +45,7 @@ impl Portability {
 
 /// Something that a provider keeps: a response, a conversation, a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Held {
+pub struct ProviderResource {
     /// The provider.
     pub provider: String,
     /// What it is.
@@ -64,7 +64,7 @@ pub struct Snapshot {
     /// Whether that is all that the model knows.
     pub portability: Portability,
     /// What else it knows.
-    pub held: Vec<Held>,
+    pub held: Vec<ProviderResource>,
 }
 
 /// What a run that is done leaves behind.
@@ -75,7 +75,7 @@ pub struct Commit {
     /// Whether it can be gone on with elsewhere.
     pub portability: Portability,
     /// What the provider keeps.
-    pub held: Vec<Held>,
+    pub held: Vec<ProviderResource>,
 }
 
 /// How far a run is.
@@ -132,14 +132,14 @@ pub struct Checkpoint {
     /// Whether the model can get all of this elsewhere.
     pub portability: Portability,
     /// What the provider keeps.
-    pub held: Vec<Held>,
+    pub held: Vec<ProviderResource>,
 }
 
 impl Checkpoint {
     /// Says what became of the call with an unknown effect.
     pub fn settle(&mut self, text: &str, is_error: bool) {
         if let Some(call) = self.unknown.take() {
-            self.settled.insert(call.id.clone(), told(&call, text, is_error));
+            self.settled.insert(call.id.clone(), tool_message(&call, text, is_error));
         }
     }
 
@@ -161,11 +161,11 @@ impl Checkpoint {
 /// Hears the steps of a run and keeps them.
 #[derive(Debug, Default)]
 pub struct Journal {
-    kept: Mutex<Kept>,
+    kept: Mutex<JournalState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct JournalState {
     events: Vec<&'static str>,
     snapshots: Vec<Snapshot>,
     results: Vec<String>,
@@ -175,7 +175,7 @@ struct Kept {
     state: Checkpoint,
     last: Option<Checkpoint>,
     /// What the provider will know when its next answer is there.
-    next: Option<(Portability, Vec<Held>)>,
+    next: Option<(Portability, Vec<ProviderResource>)>,
     asking: bool,
 }
 
@@ -191,11 +191,11 @@ impl Journal {
 
     /// The journal of a run that goes on. Its numbers go on as well.
     pub fn after(checkpoint: Checkpoint) -> Journal {
-        Journal { kept: Mutex::new(Kept { state: checkpoint, ..Kept::default() }) }
+        Journal { kept: Mutex::new(JournalState { state: checkpoint, ..JournalState::default() }) }
     }
 
     /// Says what the provider keeps from its next answer on. Code that asks the model calls this before it hands on the answer.
-    pub fn held(&self, portability: Portability, held: Vec<Held>) {
+    pub fn held(&self, portability: Portability, held: Vec<ProviderResource>) {
         self.kept().next = Some((portability, held));
     }
 
@@ -229,12 +229,12 @@ impl Journal {
         self.kept().last.clone()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, JournalState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl JournalState {
     fn event(&mut self, kind: &'static str) {
         self.state.sequence += 1;
         self.events.push(kind);
@@ -324,14 +324,14 @@ impl Observer for Journal {
                     kept.state.unknown = Some((*call).clone());
                     return;
                 }
-                let message = told(call, &performed.text, performed.is_error);
+                let message = tool_message(call, &performed.text, performed.is_error);
                 kept.state.settled.insert(call.id.clone(), message);
                 if *ran {
                     kept.event("tool_execution_completed");
                     kept.checkpoint();
                 }
             }
-            Step::Told { call, .. } => {
+            Step::ToolReturned { call, .. } => {
                 kept.results.push(call.id.clone());
                 kept.event("tool_result_committed");
             }
@@ -363,10 +363,10 @@ impl Observer for Journal {
     }
 }
 
-impl Held {
+impl ProviderResource {
     /// What a provider says about it: `provider`, `kind` and `id`.
-    pub fn from_json(held: &Map<String, Json>) -> Option<Held> {
+    pub fn from_json(held: &Map<String, Json>) -> Option<ProviderResource> {
         let text = |name: &str| held.get(name).and_then(Json::as_str).map(str::to_owned);
-        Some(Held { provider: text("provider")?, kind: text("kind")?, id: text("id")? })
+        Some(ProviderResource { provider: text("provider")?, kind: text("kind")?, id: text("id")? })
     }
 }

@@ -20,12 +20,13 @@ mod trim;
 pub use agent::Agent;
 pub use bindings::bind;
 pub use cuebook_run::turn::{
-    Ended, Halt, Observer, Performed, Permit, Ports, Settled, Start, Step, run, said, told,
+    AfterAnswer, Ended, Halt, Observer, Performed, Permit, Ports, Start, Step, assistant_message, run,
+    tool_message,
 };
 pub use event::{AgentEvent, Events};
 pub use guard::Guard;
-pub use journal::{Checkpoint, Commit, Held, Journal, Portability, Snapshot, TurnStatus};
-pub use model::{Miss, Question};
+pub use journal::{Checkpoint, Commit, Journal, Portability, ProviderResource, Snapshot, TurnStatus};
+pub use model::{ModelFailure, Question};
 pub use replay::Replay;
 pub use steering::{Cancel, Steering};
 pub use trim::{fit, size, summarise, summary_request};

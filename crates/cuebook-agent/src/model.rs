@@ -7,7 +7,7 @@ use cuebook::chat::reply::Answer;
 use cuebook::prompt::{Model, Property, Tools};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
-use cuebook_run::provider::{Ask, Listener, Provider, Unheard};
+use cuebook_run::provider::{Listener, Provider, ProviderFailure, ProviderRequest};
 
 /// What a model is asked.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Question<'q> {
 
 /// An answer that did not come.
 #[derive(Debug)]
-pub struct Miss {
+pub struct ModelFailure {
     /// Why.
     pub error: Error,
     /// Whether it is worth asking again.
@@ -33,29 +33,29 @@ pub struct Miss {
     pub indeterminate: bool,
 }
 
-impl From<Error> for Miss {
+impl From<Error> for ModelFailure {
     /// An accident: it is worth asking again.
-    fn from(error: Error) -> Miss {
-        Miss { error, again: true, indeterminate: false }
+    fn from(error: Error) -> ModelFailure {
+        ModelFailure { error, again: true, indeterminate: false }
     }
 }
 
-impl From<Box<Unheard>> for Miss {
+impl From<Box<ProviderFailure>> for ModelFailure {
     /// The provider has asked again as often as that makes sense.
-    fn from(unheard: Box<Unheard>) -> Miss {
-        Miss { error: unheard.error, again: false, indeterminate: unheard.indeterminate }
+    fn from(unheard: Box<ProviderFailure>) -> ModelFailure {
+        ModelFailure { error: unheard.error, again: false, indeterminate: unheard.indeterminate }
     }
 }
 
-impl Miss {
+impl ModelFailure {
     /// An accident, in words.
-    pub fn accident(message: impl Into<String>) -> Miss {
-        Miss::from(Error::new(ErrorKind::Reply, Diagnostic::new(Code::NoAnswer, message)))
+    pub fn accident(message: impl Into<String>) -> ModelFailure {
+        ModelFailure::from(Error::new(ErrorKind::Reply, Diagnostic::new(Code::NoAnswer, message)))
     }
 }
 
 /// Asks a model.
-pub(super) type Asker<'a> = Box<dyn Fn(&Question<'_>) -> Result<Answer, Miss> + Sync + 'a>;
+pub(super) type AskModel<'a> = Box<dyn Fn(&Question<'_>) -> Result<Answer, ModelFailure> + Sync + 'a>;
 
 /// Asks a provider's model.
 pub(super) fn asks<'a>(
@@ -63,10 +63,10 @@ pub(super) fn asks<'a>(
     model: &'a Model,
     tools: &'a Tools,
     outputs: &'a [Property],
-) -> Asker<'a> {
+) -> AskModel<'a> {
     Box::new(move |question| {
         let messages = question.messages;
-        let ask = Ask { model, messages, tools, outputs, most_tokens: None, deadline: None };
+        let ask = ProviderRequest { model, messages, tools, outputs, most_tokens: None, deadline: None };
         Ok(provider.ask(&ask, question.listener)?)
     })
 }

@@ -14,11 +14,11 @@ use super::{Halt, Observer, Permit, Step};
 pub struct Replay {
     session: String,
     turn: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<ReplayState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ReplayState {
     lines: Vec<String>,
     /// How often the model answered.
     turns: u32,
@@ -36,15 +36,15 @@ impl Replay {
         self.kept().lines.clone()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, ReplayState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, kept: &mut Kept, kind: &str, more: &str) {
+    fn session(&self, kept: &mut ReplayState, kind: &str, more: &str) {
         kept.lines.push(format!("session:{kind}:{}:{}{more}", self.session, self.turn));
     }
 
-    fn end(&self, kept: &mut Kept, status: &str) {
+    fn end(&self, kept: &mut ReplayState, status: &str) {
         kept.lines.push(format!("turn:turn_end:{}:{status}", kept.turns));
         self.session(kept, "session_end", &format!(":{status}"));
         let (session, checkpoints) = (&self.session, kept.checkpoints);

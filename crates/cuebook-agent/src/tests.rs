@@ -24,7 +24,7 @@ fn answer(reply: Reply) -> Answer {
         finish: None,
         model: None,
         id: None,
-        carry: Default::default(),
+        provider_state: Default::default(),
     }
 }
 
@@ -123,11 +123,11 @@ impl Ports for Halting {
         self.at("between")
     }
 
-    fn settle(&self, turn: u32, said: &Reply) -> Result<Settled, Halt> {
+    fn settle(&self, turn: u32, said: &Reply) -> Result<AfterAnswer, Halt> {
         self.at("settle")?;
         Ok(match turn {
-            2 => Settled::Again("say more".into()),
-            _ => Settled::Done(said.to_json()),
+            2 => AfterAnswer::Again("say more".into()),
+            _ => AfterAnswer::Done(said.to_json()),
         })
     }
 
@@ -162,7 +162,7 @@ fn a_halt_at_any_port_stops_there_and_is_told() {
             // Results of calls that were made are noted and reported even then.
             if found.len() > wanted.len() {
                 let mut more = found.drain(wanted.len()..);
-                assert!(more.all(|step| step == "Told" || step == "PerformedCall"), "{place}");
+                assert!(more.all(|step| step == "ToolReturned" || step == "PerformedCall"), "{place}");
             }
             assert_eq!(found, wanted, "{place}");
         }
@@ -300,10 +300,10 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
         Ok::<_, String>(format!("looked at {}", arguments["at"]))
     });
     let ended = agent.run(question());
-    let told = texts(&ended.conversation);
-    assert!(told[3].starts_with("Error: Invalid JSON in tool arguments: "), "{}", told[3]);
-    assert_eq!(told[4], r#"looked at "it""#);
-    assert!(told[5].starts_with("Error: Invalid JSON in tool arguments: "), "{}", told[5]);
+    let reported = texts(&ended.conversation);
+    assert!(reported[3].starts_with("Error: Invalid JSON in tool arguments: "), "{}", reported[3]);
+    assert_eq!(reported[4], r#"looked at "it""#);
+    assert!(reported[5].starts_with("Error: Invalid JSON in tool arguments: "), "{}", reported[5]);
     assert_eq!(made.load(Ordering::Relaxed), 1);
     assert!(ended.outcome.is_ok());
 }
@@ -317,8 +317,8 @@ fn a_run_goes_on_with_the_calls_that_were_not_made() {
         Performed::answer(format!("new {}", call.id))
     });
     let mut conversation = question();
-    conversation.push(said(&calls(&wanted).reply));
-    let settled = HashMap::from([("b".to_owned(), told(&wanted[1], "old b", false))]);
+    conversation.push(assistant_message(&calls(&wanted).reply));
+    let settled = HashMap::from([("b".to_owned(), tool_message(&wanted[1], "old b", false))]);
     let start =
         Start { known: conversation.len(), conversation, turns: 1, pending: wanted.to_vec(), settled };
     let ended = agent.concurrent(false).resume(start);
@@ -343,8 +343,8 @@ fn a_prompt_that_is_replaced_stands_before_all_that_was_said() {
         })
         .tool("look", |_| Ok::<_, String>("seen"));
     let ended = agent.run(question());
-    let told = texts(&ended.conversation);
-    assert_eq!(told, ["be kind, and precise", "the section", "well?", "", "opened", "seen", "seen"]);
+    let reported = texts(&ended.conversation);
+    assert_eq!(reported, ["be kind, and precise", "the section", "well?", "", "opened", "seen", "seen"]);
 }
 
 #[test]
@@ -367,8 +367,8 @@ fn calls_that_replace_the_prompt_come_one_after_another() {
         },
     );
     let ended = agent.run(question());
-    let told = texts(&ended.conversation);
-    assert_eq!(told, ["be kind", "one", "two", "well?", "", "seen", "opened", "opened", "opened"]);
+    let reported = texts(&ended.conversation);
+    assert_eq!(reported, ["be kind", "one", "two", "well?", "", "seen", "opened", "opened", "opened"]);
 }
 
 #[test]

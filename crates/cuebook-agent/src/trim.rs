@@ -115,7 +115,7 @@ fn name_of(call: &Json) -> Option<&str> {
 
 /// What to ask a model that is to sum up messages.
 pub fn summary_request(messages: &[Message]) -> Vec<Message> {
-    let told: Vec<String> = messages
+    let reported: Vec<String> = messages
         .iter()
         .map(|message| {
             let text: String = message.texts().collect();
@@ -125,7 +125,7 @@ pub fn summary_request(messages: &[Message]) -> Vec<Message> {
         .collect();
     let task = "Sum up the conversation that follows, so that another agent can continue it: the task, the findings and decisions, and what is \
      left to do. Keep names, numbers and identifiers. Answer with the summary alone.";
-    vec![Message::text(Role::System, task), Message::text(Role::User, told.join("\n\n"))]
+    vec![Message::text(Role::System, task), Message::text(Role::User, reported.join("\n\n"))]
 }
 
 /// At most so many characters of a text, with a sign that there were more.

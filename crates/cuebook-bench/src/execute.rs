@@ -31,7 +31,7 @@ const DIRECTIVE: &str = "# Greet\n\nGreets a person.\n\n```xml\n<directive name=
 <process>\n  <step name=\"greet\">Greet {input:who} in a {input:tone} tone.</step>\n</process>\n";
 
 /// A project and its user, with a signed tool and a signed directive.
-struct Place {
+struct TestProject {
     project: TempDir,
     user: TempDir,
     spaces: Spaces,
@@ -40,8 +40,8 @@ struct Place {
     file: PathBuf,
 }
 
-impl Place {
-    fn new() -> Result<Place, Box<dyn Error>> {
+impl TestProject {
+    fn new() -> Result<TestProject, Box<dyn Error>> {
         let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let key = SigningKey::generate()?;
@@ -58,7 +58,7 @@ impl Place {
         let file = write("directives/bench/greet.md", "md", DIRECTIVE)?;
         // Files that have just been written are looked at more closely than others.
         std::thread::sleep(std::time::Duration::from_millis(50));
-        Ok(Place { project, user, spaces, key, file })
+        Ok(TestProject { project, user, spaces, key, file })
     }
 
     /// Reads the directive's file and checks one signature: the least there is to do.
@@ -78,7 +78,7 @@ fn arguments(project: &Path) -> Json {
 
 /// The row of the one table: a signed directive, executed in one process.
 pub fn row() -> Result<Row, Box<dyn Error>> {
-    let place = Place::new()?;
+    let place = TestProject::new()?;
     let engine = Engine::new(place.spaces.clone());
     let directive = ExecuteRequest::directive("bench/greet").parameter("who", "Ann");
     let answer = engine.answer(&directive, &Ignore).json;
@@ -103,7 +103,7 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
 /// Prints the rows.
 pub fn run() -> Result<(), Box<dyn Error>> {
     println!("\nexecute, in one process");
-    let place = Place::new()?;
+    let place = TestProject::new()?;
     let spaces = &place.spaces;
     let engine = Engine::new(spaces.clone());
     let expect = |request: &ExecuteRequest| {

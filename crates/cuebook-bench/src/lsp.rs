@@ -199,7 +199,7 @@ impl Client {
         let params = json!({"rootUri": uri(root), "workspaceFolders": [folder], "capabilities": {}, "processId": null});
         client.ask("initialize", params)?;
         client.start = begun.elapsed();
-        client.say("initialized", json!({}))?;
+        client.notify("initialized", json!({}))?;
         Ok(client)
     }
 
@@ -209,11 +209,11 @@ impl Client {
         self.input.flush()
     }
 
-    fn say(&mut self, method: &str, params: Json) -> std::io::Result<()> {
+    fn notify(&mut self, method: &str, params: Json) -> std::io::Result<()> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
-    fn hear(&mut self) -> Result<Json, Box<dyn Error>> {
+    fn receive(&mut self) -> Result<Json, Box<dyn Error>> {
         let mut length = 0;
         loop {
             let mut line = String::new();
@@ -241,7 +241,7 @@ impl Client {
         let id = self.next;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
         loop {
-            let message = self.hear()?;
+            let message = self.receive()?;
             if message["id"] == id && message.get("method").is_none() {
                 return Ok(message);
             }
@@ -251,13 +251,13 @@ impl Client {
     fn open(&mut self, path: &Path, text: &str) -> std::io::Result<()> {
         let language = if path.extension().is_some_and(|end| end == "py") { "python" } else { "markdown" };
         let document = json!({"uri": uri(path), "languageId": language, "version": 1, "text": text});
-        self.say("textDocument/didOpen", json!({"textDocument": document}))
+        self.notify("textDocument/didOpen", json!({"textDocument": document}))
     }
 
     /// Waits for the findings of a file.
     fn findings_of(&mut self, path: &Path) -> Result<(), Box<dyn Error>> {
         loop {
-            let message = self.hear()?;
+            let message = self.receive()?;
             if message["method"] == "textDocument/publishDiagnostics" && message["params"]["uri"] == uri(path)
             {
                 return Ok(());
@@ -278,7 +278,7 @@ impl Client {
         let change = json!({"range": {"start": at, "end": at}, "text": letter.to_string()});
         let document = json!({"uri": uri(path), "version": self.next + 1});
         let began = Instant::now();
-        self.say("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}))?;
+        self.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}))?;
         self.findings_of(path)?;
         Ok(began.elapsed())
     }
@@ -294,7 +294,7 @@ impl Client {
     fn leave(mut self) {
         // A server that has left already is no failure of the measurement.
         let _ = self.ask("shutdown", Json::Null);
-        let _ = self.say("exit", Json::Null);
+        let _ = self.notify("exit", Json::Null);
         let _ = self.server.wait();
     }
 }

@@ -29,7 +29,7 @@ const TITLES: [(&str, &str); 7] = [
     ("rye", "Rye, what the real code answered"),
 ];
 
-/// Tables of cases that we wrote, which run in the same suites and measure no one.
+/// Tables of cases that we wrote, which run in the same suites and measure no peer.
 const OWN: &str = "own/";
 
 /// Runs the suites and prints the board. It fails if a case did, if a suite did, and if there are no cases.

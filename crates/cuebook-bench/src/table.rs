@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 pub use figure::{Unit, digits};
 pub use target::{Target, Verdict};
 
-/// A figure in the unit of its row, or why there is none.
+/// A figure in the unit of its row, or why it is missing.
 pub type Outcome = Result<f64, String>;
 
 /// What one of the peers did.

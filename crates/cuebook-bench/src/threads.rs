@@ -34,15 +34,16 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A project and a user on the disk of the build folder, who know one provider: the scripted server.
-struct Place {
+struct TestProject {
     project: TempDir,
     user: TempDir,
 }
 
-impl Place {
-    fn new(mock: &Mock) -> Result<Place, Box<dyn Error>> {
+impl TestProject {
+    fn new(mock: &Mock) -> Result<TestProject, Box<dyn Error>> {
         let folder = folder()?;
-        let place = Place { project: tempfile::tempdir_in(&folder)?, user: tempfile::tempdir_in(&folder)? };
+        let place =
+            TestProject { project: tempfile::tempdir_in(&folder)?, user: tempfile::tempdir_in(&folder)? };
         let spaces = place.spaces();
         let key = SigningKey::generate()?;
         let now = "2026-02-26T00:00:00Z".parse()?;

@@ -39,7 +39,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A project that was searched. It stays until all are measured, so that none takes the memory of another.
-struct Searched {
+struct SearchedProject {
     _project: tempfile::TempDir,
     _searcher: Searcher,
     /// Bytes that the searcher keeps.
@@ -85,7 +85,7 @@ fn row(name: &str, peer: f64, ours: f64) {
     println!("  {name:52} {:8.1} µs  {:8.1} µs  {:5.2} times", peer / 1e3, ours / 1e3, ours / peer);
 }
 
-fn search(items: usize) -> Result<Searched, Box<dyn Error>> {
+fn search(items: usize) -> Result<SearchedProject, Box<dyn Error>> {
     let project = tempfile::tempdir()?;
     let root = project.path().join(".ai/knowledge");
     for folder in 0..items / FOLDER {
@@ -133,7 +133,7 @@ fn search(items: usize) -> Result<Searched, Box<dyn Error>> {
         let (best, total) = best.min().unwrap_or_default();
         println!("  {query:28} {:8.2} ms  {total:7} found", best.as_secs_f64() * 1e3);
     }
-    Ok(Searched { _project: project, _searcher: searcher, kept })
+    Ok(SearchedProject { _project: project, _searcher: searcher, kept })
 }
 
 /// Bytes of memory that the process holds, as far as the system says.

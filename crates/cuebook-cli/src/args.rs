@@ -10,6 +10,8 @@ mod layout;
 mod mock;
 mod prove;
 mod stubs;
+#[cfg(feature = "studio")]
+mod studio;
 mod thread;
 mod trust;
 
@@ -27,6 +29,8 @@ pub use layout::Layout;
 pub use mock::MockArgs;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use stubs::StubsArgs;
+#[cfg(feature = "studio")]
+pub use studio::StudioArgs;
 pub use thread::{
     RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
     ThreadShowArgs, ThreadTailArgs,
@@ -228,7 +232,7 @@ More: cuebook help trust"
     Sign(SignArgs),
     /// Check the signatures of items
     Verify(VerifyArgs),
-    /// Search items by name, description and tags
+    /// Search items by name, title, description and text
     Search(SearchArgs),
     /// Execute a directive, a tool or a knowledge item
     Execute(ExecuteArgs),
@@ -259,6 +263,9 @@ Examples:
 
 To set up an editor, see: cuebook help editors")]
     Lsp,
+    /// Open the library in the browser: write, see origins, decide, follow threads
+    #[cfg(feature = "studio")]
+    Studio(StudioArgs),
     /// Print the JSON Schema of a kind of file
     Schema(SchemaArgs),
     /// Show which Python and which sandbox protections this machine has
@@ -364,8 +371,8 @@ pub struct RenderArgs {
     pub inputs: Inputs,
     /// The output: text, segments (with origins), messages (roles and parts), wire (the request body for
     /// the prompt's provider) or wire:NAME (openai, openai-responses, openai-embeddings, openai-images, anthropic, gemini)
-    #[arg(long = "as", value_name = "FORM", default_value = "text", value_parser = Form::read)]
-    pub form: Form,
+    #[arg(long = "as", value_name = "FORMAT", default_value = "text", value_parser = Format::read)]
+    pub format: Format,
     /// The model that will read the prompt
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
@@ -385,9 +392,9 @@ pub enum FileStyle {
     Chat,
 }
 
-/// The form of a rendered prompt.
+/// The output format of `render`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub enum Format {
     /// The text and nothing else.
     Text,
     /// Literals and values, as JSON.
@@ -398,22 +405,22 @@ pub enum Form {
     Wire(Option<String>),
 }
 
-impl Form {
-    /// The forms, by name.
+impl Format {
+    /// The formats, by name.
     const NAMES: [&str; 4] = ["text", "segments", "messages", "wire"];
 
-    fn read(text: &str) -> std::result::Result<Form, String> {
+    fn read(text: &str) -> std::result::Result<Format, String> {
         match (text, text.strip_prefix("wire:")) {
-            ("text", _) => Ok(Form::Text),
-            ("segments", _) => Ok(Form::Segments),
-            ("messages", _) => Ok(Form::Messages),
-            ("wire", _) => Ok(Form::Wire(None)),
-            (_, Some(name)) if !name.is_empty() => Ok(Form::Wire(Some(name.to_owned()))),
+            ("text", _) => Ok(Format::Text),
+            ("segments", _) => Ok(Format::Segments),
+            ("messages", _) => Ok(Format::Messages),
+            ("wire", _) => Ok(Format::Wire(None)),
+            (_, Some(name)) if !name.is_empty() => Ok(Format::Wire(Some(name.to_owned()))),
             _ => {
-                let near = did_you_mean(&nearest(text, Form::NAMES));
+                let near = did_you_mean(&nearest(text, Format::NAMES));
                 let hint =
-                    near.unwrap_or_else(|| "write text, segments, messages, wire or wire:NAME".to_owned());
-                Err(format!("unknown form: {hint}"))
+                    near.unwrap_or_else(|| "use text, segments, messages, wire or wire:NAME".to_owned());
+                Err(format!("unknown format: {hint}"))
             }
         }
     }
@@ -483,7 +490,7 @@ pub struct McpArgs {
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
     /// Run tools without the sandbox: they can do everything you can
-    #[arg(long)]
+    #[arg(long = "no-sandbox", alias = "unfenced")]
     pub unfenced: bool,
 }
 
@@ -654,7 +661,7 @@ impl SchemaName {
 
 For the options of a command that is also a topic: cuebook explain --help")]
 pub struct HelpArgs {
-    /// Print the page at once, instead of through $PAGER
+    /// Print the page directly, without $PAGER
     #[arg(long)]
     pub no_pager: bool,
     /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below

@@ -22,7 +22,7 @@ struct Region {
 }
 
 impl Repository {
-    /// The repository around a project, or the project's folder where there is none.
+    /// The repository around a project, or the project's folder where it is missing.
     pub fn around(project: &Path) -> Repository {
         let project = std::path::absolute(project).unwrap_or_else(|_| project.to_owned());
         let top =

@@ -29,6 +29,8 @@ mod search;
 mod show;
 mod sign;
 mod stubs;
+#[cfg(feature = "studio")]
+mod studio;
 mod test;
 mod thread;
 mod tokens;
@@ -75,6 +77,8 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
         Command::Lsp => lsp::run(options),
+        #[cfg(feature = "studio")]
+        Command::Studio(args) => studio::run(&args, options),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),

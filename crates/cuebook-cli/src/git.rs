@@ -20,7 +20,7 @@ pub use copy::{Copy, Tree};
 pub use folder::PrivateFolder;
 
 /// How many names of branches and tags are looked at for the nearest.
-const MOST_NAMES: &str = "--count=2000";
+const MAX_NAMES: &str = "--count=2000";
 
 /// The repository around a project.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Repository {
         let (top, folder) = place::find(&root)?;
         let prefix = root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
         // Git itself refuses the repository of another user, but only where it looks for one.
-        let mut command = looking();
+        let mut command = looking(&top)?;
         command.arg("-C").arg(&top).args(["rev-parse", "--absolute-git-dir"]);
         let output = ask::ask(&mut command, ask::LONGEST)?;
         if !output.status.success() {
@@ -57,14 +57,14 @@ impl Repository {
     }
 
     fn ask<'a>(&self, question: impl IntoIterator<Item = &'a str>) -> Result<Output> {
-        ask::ask(self.git().args(question), ask::LONGEST)
+        ask::ask(self.git()?.args(question), ask::LONGEST)
     }
 
     /// The program, such that it can only look, and only here.
-    fn git(&self) -> Command {
-        let mut command = looking();
+    fn git(&self) -> Result<Command> {
+        let mut command = looking(&self.top)?;
         command.arg("-C").arg(&self.top).env("GIT_DIR", &self.folder);
-        command
+        Ok(command)
     }
 
     /// The top of the repository.
@@ -104,7 +104,7 @@ impl Repository {
 
     fn unknown(&self, revision: &str) -> Error {
         let format = "--format=%(refname:short)";
-        let refs = ["for-each-ref", MOST_NAMES, format, "refs/heads", "refs/tags", "refs/remotes"];
+        let refs = ["for-each-ref", MAX_NAMES, format, "refs/heads", "refs/tags", "refs/remotes"];
         let listed = self.ask(refs).map(|output| output.stdout).unwrap_or_default();
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let names: Vec<&str> = listed.lines().chain(["HEAD"]).collect();
@@ -162,9 +162,19 @@ fn no_repository() -> Error {
     )
 }
 
+/// The program on the `PATH`. Folders that are relative or lie in the repository (`node_modules/.bin`) are skipped: what is in
+/// them comes with the project.
+fn program(top: &Path) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let mut files = folders.map(|folder| folder.join(format!("git{}", std::env::consts::EXE_SUFFIX)));
+    let found = files.find(|file| file.is_file() && !cuebook::trust::is_inside(top, file));
+    found.ok_or_else(|| not_started(&std::io::ErrorKind::NotFound.into()))
+}
+
 /// The program, such that it can only look.
-fn looking() -> Command {
-    let mut command = Command::new("git");
+fn looking(top: &Path) -> Result<Command> {
+    let mut command = Command::new(program(top)?);
     command
         .arg("--no-pager")
         .arg("--literal-pathspecs")
@@ -195,7 +205,7 @@ fn looking() -> Command {
     ] {
         command.env_remove(name);
     }
-    command
+    Ok(command)
 }
 
 fn not_started(error: &std::io::Error) -> Error {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::Result;
-use cuebook::error::escaped_lines;
+use cuebook::error::{escaped_line, escaped_lines};
 use cuebook::library::Library;
 use cuebook::trust::{Grants, Power, Request};
 use jiff::Timestamp;
@@ -56,11 +56,11 @@ pub fn show(requests: &[Request], grants: &Grants) {
     let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
     let mut out = anstream::stderr();
     // Nothing can be done if stderr is closed; the question follows anyway.
-    let _ = writeln!(out, "{} asks for:", escaped_lines(&grants.project().to_string_lossy()));
+    let _ = writeln!(out, "{} asks for:", escaped_line(&grants.project().to_string_lossy()));
     for request in requests {
         let before = grants.granted_before(request);
         let news = if before.is_some() { ", CHANGED" } else { "" };
-        let subject = escaped_lines(&request.subject);
+        let subject = escaped_line(&request.subject);
         let _ = writeln!(out, "{bold}{subject}{bold:#} ({}{news})", request.power.as_str());
         let Some(before) = before else {
             for line in escaped_lines(&request.shown).lines() {

@@ -17,14 +17,14 @@ use cuebook::{
     Variables,
 };
 use cuebook_lab::BookExt as _;
-use cuebook_run::policy::limits::Limits;
+use cuebook_run::policy::limits::ThreadLimits;
 use serde_json::Value as Json;
 
 use crate::args::Inputs;
 use crate::output::say;
 
 /// What `--vars` may be at most; variables are values, and a prompt is not a database.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// What to do next in a folder without prompts.
 pub const NO_PROMPTS: &str = "this folder has no prompts yet: create an example with cuebook init, write one into \
@@ -222,7 +222,7 @@ impl<'i> Shared<'i> {
     }
 
     /// Refuses what means nothing to any of the prompts.
-    /// `none` says that there is none: `neither version`, for example.
+    /// `none` is the text for no value: `neither version`, for example.
     pub fn refuse_slips(&self, prompts: &[&Prepared], none: &str) -> Result<()> {
         let names: BTreeSet<String> =
             prompts.iter().flat_map(|prompt| prompt.known_names()).cloned().collect();
@@ -240,7 +240,7 @@ impl<'i> Shared<'i> {
                 Diagnostic::new(Code::UnknownVariable, format!("{none} has a variable `{name}`")).hint(hint);
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
-        for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)).take(MOST_COMPARED) {
+        for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)).take(MAX_COMPARED) {
             if let Some(hint) = near(name) {
                 say(format_args!("warning: --vars: unknown variable `{name}`: {hint}"));
             }
@@ -295,7 +295,7 @@ impl<'i> Shared<'i> {
 }
 
 /// How many sections a hint lists.
-const MOST_LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// What was opened before, and what is to be opened now, which it returns. A section that does not exist, and options that mean
 /// nothing to this prompt, are slips.
@@ -333,7 +333,7 @@ fn disclose(prompt: &str, inputs: &Inputs, context: &mut Context, book: &Book) -
 
 /// The first of some names, and how many more there are.
 fn listed(names: &[&str]) -> String {
-    match names.split_at_checked(MOST_LISTED) {
+    match names.split_at_checked(MAX_LISTED) {
         Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),
         _ => names.join(", "),
     }
@@ -398,7 +398,7 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
         let (name, value) = read(argument)?;
         let one = serde_json::Map::from_iter([(name, value)]);
         // The receiver would point at the prompt's own limits, or at nothing.
-        Limits::defaults()
+        ThreadLimits::defaults()
             .with(&one, &format!("--limit {argument}"))
             .map_err(|error| Error::new(ErrorKind::Usage, error.diagnostic().clone()))?;
         limits.extend(one);
@@ -411,7 +411,7 @@ pub fn read_text(path: &Path) -> Result<Arc<Source>> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Err(files::not_there(path, &path.to_string_lossy()));
     }
-    files::read_input(path, &path.to_string_lossy(), MOST_BYTES).map_err(|error| match error.code() {
+    files::read_input(path, &path.to_string_lossy(), MAX_BYTES).map_err(|error| match error.code() {
         Code::FileTooLarge => {
             let hint = "pass less data: Cuebook keeps all variables in memory";
             Error::new(error.kind(), error.diagnostic().clone().hint(hint))
@@ -436,11 +436,11 @@ fn read_source(path: &Path) -> Result<Arc<Source>> {
     }
     let mut bytes = Vec::new();
     std::io::stdin()
-        .take(MOST_BYTES + 1)
+        .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| files::io_error("stdin", &error))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let message = format!("stdin has more than {MOST_BYTES} bytes");
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("stdin has more than {MAX_BYTES} bytes");
         return Err(bad_input(message, "pass less data: Cuebook keeps all variables in memory"));
     }
     files::source_from_bytes(bytes, "stdin")
@@ -509,7 +509,7 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
 }
 
 /// How many unknown names of a file are compared with the names of the prompt.
-const MOST_COMPARED: usize = 100;
+const MAX_COMPARED: usize = 100;
 
 /// A misspelt name on the command line would silently change nothing. A file may serve many prompts, so there it is only
 /// mentioned if it looks like a slip.
@@ -536,7 +536,7 @@ fn check_names(prompt: &str, line: &[String], file: &[String], context: &Context
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
     }
-    for name in file.iter().filter(|name| !is_known(name)).take(MOST_COMPARED) {
+    for name in file.iter().filter(|name| !is_known(name)).take(MAX_COMPARED) {
         if let Some(hint) = did_you_mean(&similar(name)) {
             say(format_args!("warning: --vars: unknown variable `{name}`: {hint}"));
         }

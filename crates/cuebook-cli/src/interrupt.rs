@@ -9,7 +9,7 @@ use cuebook_run::provider::Stop;
 /// Ctrl-C stops the tool, which is in its own group and would not hear of it; twice, it is stopped
 /// without being asked first. Where this is not looked at, which is while a request is on its way, twice ends this program.
 pub struct Interrupted {
-    /// It was requested, and no one has looked yet.
+    /// It was requested, and not read yet.
     asked: Arc<AtomicBool>,
     /// How often that happened.
     times: Arc<AtomicUsize>,
@@ -57,17 +57,17 @@ pub struct EndSignal(Arc<AtomicBool>);
 impl EndSignal {
     /// Listens from now on.
     pub fn new() -> EndSignal {
-        let told = Arc::new(AtomicBool::new(false));
+        let reported = Arc::new(AtomicBool::new(false));
         #[cfg(unix)]
         {
             use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
             for signal in [SIGINT, SIGTERM] {
-                let _ = signal_hook::flag::register(signal, told.clone());
+                let _ = signal_hook::flag::register(signal, reported.clone());
             }
             // The starter may leave at any moment and take its terminal along. That is not a reason to end.
             let _ = signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)));
         }
-        EndSignal(told)
+        EndSignal(reported)
     }
 }
 
@@ -81,7 +81,7 @@ impl Watch for EndSignal {
     }
 
     fn stop(&self) -> Option<Stop> {
-        let told = self.0.clone();
-        Some(Stop::when(move || told.load(Ordering::Relaxed)))
+        let reported = self.0.clone();
+        Some(Stop::when(move || reported.load(Ordering::Relaxed)))
     }
 }

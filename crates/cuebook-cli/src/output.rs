@@ -38,7 +38,7 @@ impl From<io::Error> for Failure {
 /// The result of a command.
 pub type Outcome = Result<ExitCode, Failure>;
 
-/// Whoever closes our output has read enough of it, and still wants the exit code of what was found.
+/// A caller that closes our output has read enough of it, and still wants the exit code of what was found.
 pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -72,7 +72,7 @@ fn without_controls(json: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// Prints a JSON document in one line, at once, for whoever reads along.
+/// Prints a JSON document in one line, at once, for a caller that reads along.
 pub fn print_line(json: &Json) -> io::Result<()> {
     let text = serde_json::to_string(json)?;
     let mut out = io::stdout().lock();
@@ -89,11 +89,16 @@ fn print_as(layout: Layout, json: &Json) -> io::Result<()> {
     }
 }
 
-/// Prints text as it is. Only a terminal gets the newline that a text may lack.
+/// Prints text as it is. Only a terminal gets the newline that a text may lack, and escapes in the place of characters that would
+/// control it: the text can come from a project or from a model.
 pub fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if terminal::stdout_is_terminal() && !text.ends_with('\n') {
+    if !terminal::stdout_is_terminal() {
+        out.write_all(text.as_bytes())?;
+        return out.flush();
+    }
+    out.write_all(printable_lines(text).as_bytes())?;
+    if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
     out.flush()
@@ -149,7 +154,10 @@ pub fn failure(failure: &Failure, options: &Options, layout: Layout) -> ExitCode
         }
     }
     match failure {
-        Failure::Engine(error) if error.kind() == ErrorKind::Usage => ExitCode::from(2),
+        // An invalid item id fails like an invalid prompt id.
+        Failure::Engine(error) if error.kind() == ErrorKind::Usage && error.code() != Code::InvalidItemId => {
+            ExitCode::from(2)
+        }
         _ => ExitCode::FAILURE,
     }
 }
@@ -165,11 +173,11 @@ pub fn usage_error(error: &clap::Error) -> ExitCode {
     if asked_for_json && !harmless {
         let message = error.render().to_string();
         let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim()).to_owned();
-        let told = json!({
+        let reported = json!({
             "status": "error",
             "error": {"type": "UsageError", "code": "usage", "message": message},
         });
-        let _ = print_as(Layout::of_arguments(&arguments), &told);
+        let _ = print_as(Layout::of_arguments(&arguments), &reported);
         return ExitCode::from(2);
     }
     let _ = error.print();

@@ -5,7 +5,7 @@ use std::fmt;
 use cuebook::Book;
 use cuebook_lab::ledger::Ledger;
 use cuebook_run::Money;
-use cuebook_run::provider::{Providers, Wish};
+use cuebook_run::provider::{ModelPreference, Providers};
 use serde_json::{Value as Json, json};
 
 /// The prices of models.
@@ -29,8 +29,8 @@ impl Prices {
 
     /// What the tokens of a ledger cost its model to read; `None` if no model is named, or its price is not known.
     pub fn of_ledger(&self, ledger: &Ledger) -> Option<Cost> {
-        let wish = Wish { id: ledger.model.as_deref(), ..Wish::default() };
-        let chosen = self.0.as_ref()?.resolve(&wish).ok().filter(|_| ledger.model.is_some())?;
+        let preference = ModelPreference { id: ledger.model.as_deref(), ..ModelPreference::default() };
+        let chosen = self.0.as_ref()?.resolve(&preference).ok().filter(|_| ledger.model.is_some())?;
         let price = chosen.price?.input;
         let amount = Money::of_tokens(u64::try_from(ledger.total()).ok()?, price);
         let (currency, provider) = (chosen.provider.currency.clone(), chosen.provider.name.clone());

@@ -10,7 +10,7 @@ use crate::args::{Command, Options, StoreOptions, ThreadCommand};
 /// The commands of threads that messages name.
 const SUGGESTED: [&str; 5] = ["resume", "tail", "show", "cancel", "list"];
 
-/// The options of a command that say where its threads are, as somebody would type them.
+/// The options of a command that say where its threads are, as a user would type them.
 pub fn place(command: &Command, options: &Options) -> String {
     let threads: &StoreOptions = match command {
         Command::Run(args) => &args.threads.kept,

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 
+use cuebook::error::printable;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// Whether stdout is a terminal.
@@ -29,9 +30,9 @@ pub fn confirm(question: &str, option: &str) -> Result<bool> {
 
 /// Lets the user pick one of several lines by its number; `None` for an empty answer.
 pub fn pick(question: &str, lines: &[String]) -> Option<usize> {
-    let mut list = question.to_owned();
+    let mut list = printable(question).into_owned();
     for (number, line) in (1..).zip(lines) {
-        list.push_str(&format!("\n  {number}  {line}"));
+        list.push_str(&format!("\n  {number}  {}", printable(line)));
     }
     let numbers = format!("1 to {}, or nothing to leave it open:", lines.len());
     let mut prompt = format!("{list}\n{numbers}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cuebook::error::printable;
 use cuebook_run::provider::Stop;
 use cuebook_run::store::{Cost, Record};
-use cuebook_run::{Event, Kind, Money, News, ThreadId, Watch};
+use cuebook_run::{Activity, Event, Kind, Money, ThreadId, Watch};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value as Json;
@@ -128,16 +128,16 @@ impl Watch for ThreadProgress {
         self.interrupted.impatient()
     }
 
-    fn news(&self, thread: &ThreadId, news: &News<'_>) {
+    fn activity(&self, thread: &ThreadId, activity: &Activity<'_>) {
         let mut line = lock(&self.line);
-        match news {
-            News::Event(event) if self.json => drop(print_line(&event.to_json(thread))),
-            News::Event(event) if !self.terminal || is_worth_a_line(event) => {
-                if let Some(text) = told(event) {
+        match activity {
+            Activity::Event(event) if self.json => drop(print_line(&event.to_json(thread))),
+            Activity::Event(event) if !self.terminal || is_worth_a_line(event) => {
+                if let Some(text) = event_text(event) {
                     line.say(thread, &text);
                 }
             }
-            News::Pulse { cost, doing } if self.terminal => {
+            Activity::Pulse { cost, doing } if self.terminal => {
                 if line.first.get_or_insert_with(|| thread.clone()) == thread {
                     (line.cost, line.known) = (*cost, Some(Instant::now()));
                     line.doing.clone_from(doing);
@@ -149,7 +149,7 @@ impl Watch for ThreadProgress {
                     line.draw();
                 }
             }
-            News::Retry { attempt, pause, why } if self.terminal => {
+            Activity::Retry { attempt, pause, why } if self.terminal => {
                 let (why, pause) = (printable(why), pause.as_secs_f64());
                 line.say(thread, &format!("attempt {attempt} failed: {why}; retry in {pause:.1} s"));
             }
@@ -293,7 +293,7 @@ fn ago(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// An event in a line for people; `None` if it is not worth one.
-pub fn told(event: &Event) -> Option<String> {
+pub fn event_text(event: &Event) -> Option<String> {
     let payload = &event.payload;
     let text = |name: &str| payload.get(name).and_then(Json::as_str).unwrap_or_default();
     let line = |text: &str| printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).to_string();
@@ -399,7 +399,7 @@ pub fn told(event: &Event) -> Option<String> {
 
 /// Limits that a thread did not get as they were asked for.
 fn capped(payload: &Json) -> String {
-    let told = |cap: &Json| {
+    let reported = |cap: &Json| {
         let name = printable(cap["limit"].as_str()?).to_string();
         // JSON writes small numbers with an exponent.
         let number = |value: &Json| match value.as_f64().filter(|_| value.is_f64()) {
@@ -409,7 +409,7 @@ fn capped(payload: &Json) -> String {
         let (granted, wanted) = (number(&cap["granted"]), number(&cap["wanted"]));
         Some(format!("\n  note: {name} is {granted}, not {wanted}: the parent has no more left"))
     };
-    payload["capped"].as_array().into_iter().flatten().filter_map(told).collect()
+    payload["capped"].as_array().into_iter().flatten().filter_map(reported).collect()
 }
 
 /// That the price of a model is unknown, for a line below another one.
@@ -440,8 +440,8 @@ fn tokens_of(guess: &Json) -> u64 {
 }
 
 /// A hook that could not do what it is for.
-fn failed_hook(told: &Json, why: &str) -> String {
-    let text = |name: &str| told[name].as_str().unwrap_or_default();
+fn failed_hook(reported: &Json, why: &str) -> String {
+    let text = |name: &str| reported[name].as_str().unwrap_or_default();
     format!("the hook {} failed: {}: {why}", text("hook"), text("item_id"))
 }
 
@@ -497,10 +497,10 @@ mod tests {
     #[test]
     fn knowledge_that_is_left_out_of_the_context_is_told() {
         let thread = ThreadId::known("a/b/b-1");
-        let told = |missing: Json| {
+        let reported = |missing: Json| {
             let payload = serde_json::json!({"knowledge": [], "hooks": [], "missing": missing});
             let entry = cuebook_run::Entry::new(Kind::ContextInjected, payload);
-            told(&Event::chain(
+            event_text(&Event::chain(
                 None,
                 &thread,
                 &cuebook_run::first_hash(),
@@ -511,18 +511,18 @@ mod tests {
         };
         let missing = serde_json::json!(["Unsigned item: .ai/knowledge/a.md"]);
         assert_eq!(
-            told(missing).as_deref(),
+            reported(missing).as_deref(),
             Some("left out of the context: Unsigned item: .ai/knowledge/a.md")
         );
-        assert_eq!(told(serde_json::json!([])), None);
+        assert_eq!(reported(serde_json::json!([])), None);
     }
 
     #[test]
     fn failed_hooks_and_child_costs_are_reported() {
         let thread = ThreadId::known("a/b/b-1");
-        let told = |kind: Kind, payload: Json| {
+        let reported = |kind: Kind, payload: Json| {
             let entry = cuebook_run::Entry::new(kind, payload);
-            told(&Event::chain(
+            event_text(&Event::chain(
                 None,
                 &thread,
                 &cuebook_run::first_hash(),
@@ -532,11 +532,14 @@ mod tests {
             ))
         };
         let hook = serde_json::json!({"hook": "h", "item_id": "a/b", "failed": "not found"});
-        assert_eq!(told(Kind::Hook, hook.clone()).as_deref(), Some("  the hook h failed: a/b: not found"));
-        assert_eq!(told(Kind::Hook, serde_json::json!({"hook": "h", "item_id": "a/b"})), None);
+        assert_eq!(
+            reported(Kind::Hook, hook.clone()).as_deref(),
+            Some("  the hook h failed: a/b: not found")
+        );
+        assert_eq!(reported(Kind::Hook, serde_json::json!({"hook": "h", "item_id": "a/b"})), None);
         let around = serde_json::json!({"knowledge": [], "hooks": [hook], "missing": []});
         assert_eq!(
-            told(Kind::ContextInjected, around).as_deref(),
+            reported(Kind::ContextInjected, around).as_deref(),
             Some("left out of the context: the hook h failed: a/b: not found")
         );
         let cost = serde_json::json!({"turns": 2, "spend": 0.1, "children_spend": 0.2});

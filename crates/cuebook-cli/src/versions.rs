@@ -165,7 +165,7 @@ impl<'b> OpenVersion<'b> {
                     (OpenVersion::Packed { absent, .. }, Code::PromptNotFound | Code::Unreadable) => {
                         absent.clone()
                     }
-                    _ => names.retell(error),
+                    _ => names.rename_files(error),
                 })?;
                 if !version.lies_in(&self.folder()) {
                     return Err(from_elsewhere(label, &version.prepared().found().candidate.source));

@@ -1,4 +1,4 @@
-//! What a pack from a stranger tries, once somebody has approved it: each attack on the real command with a real Python in the
+//! What a pack from a stranger tries, once a user has approved it: each attack on the real command with a real Python in the
 //! real sandbox, and what comes of it.
 
 #![cfg(target_os = "linux")]
@@ -13,12 +13,12 @@ use support::{Project, python_or_skip};
 
 /// A project with an approved pack `stranger` whose prompt `attack` has this `pre_render`. The workspace is `work`, and a
 /// secret lies beside it.
-struct Stage {
+struct Setup {
     project: Project,
 }
 
-impl Stage {
-    fn new(body: &str) -> Stage {
+impl Setup {
+    fn new(body: &str) -> Setup {
         let project = Project::new();
         project
             .write("user_data/packs/stranger/pack.json", r#"{"pack_id": "stranger", "prompts": ["attack"]}"#);
@@ -31,7 +31,7 @@ impl Stage {
         project.write("user_data/packs/stranger/prompts/attack/prompt.py", code);
         project.write("work/notes.txt", "notes");
         project.write("secret/key.txt", "the secret");
-        let stage = Stage { project };
+        let stage = Setup { project };
         let approved = stage.cuebook(&["pack", "approve", "stranger", "--yes"]);
         assert!(approved.status.success(), "{}", String::from_utf8_lossy(&approved.stderr));
         stage
@@ -69,11 +69,11 @@ impl Stage {
 }
 
 fn text(body: &str) -> String {
-    Stage::new(body).text()
+    Setup::new(body).text()
 }
 
 fn assert_error(body: &str, parts: &[&str]) {
-    let error = Stage::new(body).error();
+    let error = Setup::new(body).error();
     for part in parts {
         assert!(error.contains(part), "`{part}` is not in:\n{error}");
     }
@@ -139,7 +139,7 @@ fn a_gigabyte_of_output_is_refused_before_it_is_read() {
 #[test]
 fn a_gigabyte_that_is_printed_without_a_newline_disturbs_nobody() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "chunk = 'x' * (1 << 20)\nimport time\nend = time.monotonic() + 1\nwritten = 0\nwhile written < 1024 and time.monotonic() < end:\n    sys.stdout.write(chunk); written += 1\nresult = 'done'",
     );
     let Output { status, stdout, stderr } = stage.render();
@@ -152,7 +152,7 @@ fn a_gigabyte_that_is_printed_without_a_newline_disturbs_nobody() {
 #[test]
 fn files_and_keys_of_others_are_not_there() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "names = ['/etc/shadow', '/etc/ssh', '/root', '/home', '/var', '/proc/1/environ', os.environ.get('HOME', '/') + '/.ssh',\n    os.path.join(context['workspace_path'], '..', 'secret', 'key.txt'), os.path.join(context['workspace_path'], '..', 'cuebook.toml')]\n\
          def look(name):\n    return open(name).read(100) if not os.path.isdir(name) else os.listdir(name)\n\
          result = sorted(set(tried(lambda: look(name)) for name in names))\n\
@@ -163,7 +163,7 @@ fn files_and_keys_of_others_are_not_there() {
     let text = stage.text();
     assert!(!text.contains("secret") && !text.contains("root:"), "{text}");
     let listed =
-        Stage::new("result = ' '.join(sorted(os.listdir(os.path.join(context['workspace_path'], '..'))))")
+        Setup::new("result = ' '.join(sorted(os.listdir(os.path.join(context['workspace_path'], '..'))))")
             .text();
     assert_eq!(listed, "user_data work", "beside the workspace there is the pack, and nothing else");
 }
@@ -171,7 +171,7 @@ fn files_and_keys_of_others_are_not_there() {
 #[test]
 fn nothing_can_be_written_but_the_temporary_folder() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "import tempfile\nplaces = [context['workspace_path'], os.path.dirname(__file__), '/', '/usr', '/etc', '/dev', os.path.dirname(sys.executable)]\n\
          written = [place for place in places if not tried(lambda: open(os.path.join(place, 'mark'), 'w').close()).endswith('Error')]\n\
          with tempfile.NamedTemporaryFile('w+', delete=False) as file:\n    file.write('private'); name = file.name\n\
@@ -226,7 +226,7 @@ fn other_processes_can_be_neither_seen_nor_traced_nor_signalled() {
 #[test]
 fn a_daemon_does_not_outlive_the_call() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "import subprocess\nsubprocess.Popen(['sleep', '87654'], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n\
          if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        os.execvp('sleep', ['sleep', '87654'])\n    os._exit(0)\nresult = 'left'",
     );
@@ -262,7 +262,7 @@ fn the_program_that_answers_for_a_model_ends_with_cuebook() {
 #[test]
 fn a_link_that_leaves_the_workspace_leads_nowhere() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "result = tried(lambda: context['read_file']('link')) + ' ' + tried(lambda: open(os.path.join(context['workspace_path'], 'link')).read())\n\
          result += ' ' + tried(lambda: context['read_file']('notes.txt'))",
     );
@@ -290,7 +290,7 @@ fn messages_that_the_hook_forges_grant_nothing_and_end_the_call() {
 #[test]
 fn no_module_of_a_pack_replaces_one_of_python() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new("import json, statistics\nresult = f'{json.dumps(1)} {statistics.mean([1, 3])}'");
+    let stage = Setup::new("import json, statistics\nresult = f'{json.dumps(1)} {statistics.mean([1, 3])}'");
     for module in ["json.py", "statistics.py", "os.py"] {
         stage.project.write(&format!("work/{module}"), "raise SystemExit('shadowed')");
     }
@@ -300,7 +300,7 @@ fn no_module_of_a_pack_replaces_one_of_python() {
 #[test]
 fn byte_code_that_nobody_was_shown_does_not_run() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new("import helper\nresult = helper.WORD");
+    let stage = Setup::new("import helper\nresult = helper.WORD");
     let folder = "user_data/packs/stranger/prompts/attack";
     stage.project.write(&format!("{folder}/helper.py"), "WORD = 'shown'");
     stage.project.write("compile.py", "import py_compile, sys\nopen('evil.py', 'w').write(\"WORD = 'hidden'\")\npy_compile.compile('evil.py', cfile=sys.argv[1], invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n");
@@ -327,7 +327,7 @@ fn byte_code_that_nobody_was_shown_does_not_run() {
 #[test]
 fn what_is_shown_for_approval_is_what_runs() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "import helper\nresult = helper.WORD\ntry:\n    from __pycache__ import hidden\nexcept ImportError: pass\nelse: result = hidden.WORD",
     );
     let folder = "user_data/packs/stranger/prompts/attack";
@@ -344,7 +344,7 @@ fn what_is_shown_for_approval_is_what_runs() {
 #[test]
 fn a_hook_imports_the_approved_module() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new("import time\ntime.sleep(1)\nimport helper\nresult = helper.WORD");
+    let stage = Setup::new("import time\ntime.sleep(1)\nimport helper\nresult = helper.WORD");
     let file = "user_data/packs/stranger/prompts/attack/helper.py";
     stage.project.write(file, "WORD = 'approved'");
     assert!(stage.cuebook(&["pack", "approve", "stranger", "--yes"]).status.success());
@@ -360,7 +360,7 @@ fn a_hook_imports_the_approved_module() {
 #[test]
 fn a_socket_in_the_workspace_cannot_be_spoken_to() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "import socket\nresult = tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))\na, b = socket.socketpair()\n\
          result += ' ' + tried(lambda: a.connect(os.path.join(context['workspace_path'], 'socket')))\na.send(b'x')\nresult += ' ' + b.recv(1).decode()",
     );
@@ -387,7 +387,7 @@ fn memory_that_no_process_owns_cannot_be_had() {
 #[test]
 fn what_a_hook_says_does_not_steer_the_terminal() {
     let Some(()) = python_or_skip() else { return };
-    let stage = Stage::new(
+    let stage = Setup::new(
         "print('\\x1b[2J printed')\nerror = ValueError('\\x1b]0;title\\x07\\u202eabc')\nraise error from RuntimeError('\\x9b31m cause\\x1b[2J')",
     );
     let output = stage.cuebook(&["render", "attack", "--verbose", "--color", "always"]);

@@ -126,13 +126,17 @@ fn a_file_of_the_project_leads_nowhere_else() {
 #[test]
 fn chat_templates_of_models_render_as_transformers_renders_them() {
     let Some(python) = reference::jinja2() else { return };
-    // Every template once. The clock of the command moves, and that of the reference does not.
+    // Every template once. The clock of the command moves, and that of the reference does not, so a template that asks for the time
+    // counts only if it has its own `strftime_now`.
     let mut seen = HashSet::new();
     let mut cases = reference::chat_cases();
+    let found = cases.len();
     cases.retain(|case| {
         let text = case["main"].as_str().unwrap();
-        !text.contains("strftime_now") && seen.insert(text.to_owned())
+        let is_still = text.contains("macro strftime_now") || !text.contains("strftime_now");
+        is_still && seen.insert(text.to_owned())
     });
+    assert!(found == 0 || !cases.is_empty(), "no template of {found} is left to compare");
     let project = Project::new();
     let mut wrong = Vec::new();
     for (case, expected) in cases.iter().zip(reference::transformers(&python, &cases)) {

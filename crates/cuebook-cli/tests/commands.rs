@@ -158,8 +158,8 @@ fn check_tells_of_a_vocabulary_that_is_wrong_or_does_nothing() {
     let vocab = "user_data/shared/vocab.json";
     let codes = |project: &Project| {
         let findings = json(project, &["check", "--json"]);
-        let told = |f: &Json| format!("{} {} {}", f["severity"], f["code"], f["line"]).replace('"', "");
-        findings.as_array().unwrap().iter().map(told).collect::<Vec<_>>()
+        let reported = |f: &Json| format!("{} {} {}", f["severity"], f["code"], f["line"]).replace('"', "");
+        findings.as_array().unwrap().iter().map(reported).collect::<Vec<_>>()
     };
     project.write(vocab, "{\"prompt.a\": [\"prompt.hello\"],\n \"prompt.d\": [\"prompt.hello\"]}");
     assert_eq!(codes(&project), ["error CB106 2"]);
@@ -176,29 +176,32 @@ fn check_tells_of_a_vocabulary_that_is_wrong_or_does_nothing() {
 fn hints_can_be_followed() {
     let project = Project::new();
     project.write("prompts/p/template.md", "A");
-    let (_, _, told) = cuebook(&project, &["render", "p", "--context", "session_id:=5"]);
-    assert!(told.contains("write --context session_id=TEXT") && !told.contains("did you mean"), "{told}");
+    let (_, _, reported) = cuebook(&project, &["render", "p", "--context", "session_id:=5"]);
+    assert!(
+        reported.contains("write --context session_id=TEXT") && !reported.contains("did you mean"),
+        "{reported}"
+    );
     let inputs = "<inputs><input name=\"order\" type=\"integer\" required=\"true\"/><input name=\"who\" required=\"true\"/></inputs>";
     project.write(
         ".ai/directives/ask.md",
         format!("# Ask\n\n```xml\n<directive name=\"ask\" version=\"1.0.0\"><metadata><description>d</description><category></category><author>a</author></metadata>{inputs}</directive>\n```\n\nGo.\n"),
     );
-    let (_, _, told) = cuebook(&project, &["render", "ask"]);
-    assert!(told.contains("pass --var order:=NUMBER --var who=TEXT"), "{told}");
-    let (_, _, told) = cuebook(&project, &["resolve", "provider.git"]);
-    assert!(told.contains("no installed pack provides `git`"), "{told}");
+    let (_, _, reported) = cuebook(&project, &["render", "ask"]);
+    assert!(reported.contains("pass --var order:=NUMBER --var who=TEXT"), "{reported}");
+    let (_, _, reported) = cuebook(&project, &["resolve", "provider.git"]);
+    assert!(reported.contains("no installed pack provides `git`"), "{reported}");
     for pack in ["one", "two"] {
         let manifest = r#"{"pack_id": "ID", "variable_providers": [{"namespace": "git", "file": "git.py"}]}"#;
         project.write(&format!("user_data/packs/{pack}/pack.json"), manifest.replace("ID", pack));
         project.write(&format!("user_data/packs/{pack}/git.py"), "def provide(context):\n    return {}\n");
     }
-    let (code, _, told) = cuebook(&project, &["resolve", "provider.git"]);
-    assert!(code == 1 && told.contains("user_data/packs/one/git.py"), "{told}");
-    let (code, shown, told) = cuebook(&project, &["candidates", "provider.git"]);
-    assert_eq!((code, shown.lines().count()), (0, 2), "{told}");
+    let (code, _, reported) = cuebook(&project, &["resolve", "provider.git"]);
+    assert!(code == 1 && reported.contains("user_data/packs/one/git.py"), "{reported}");
+    let (code, shown, reported) = cuebook(&project, &["candidates", "provider.git"]);
+    assert_eq!((code, shown.lines().count()), (0, 2), "{reported}");
     let source = json(&project, &["candidates", "provider.git", "--json"])[0]["source"].clone();
-    let (code, _, told) = cuebook(&project, &["resolve", "provider.git", source.as_str().unwrap()]);
-    assert_eq!(code, 0, "{told}");
+    let (code, _, reported) = cuebook(&project, &["resolve", "provider.git", source.as_str().unwrap()]);
+    assert_eq!(code, 0, "{reported}");
     let (_, shown, _) = cuebook(&project, &["candidates", "provider.git"]);
     assert!(shown.starts_with("* "), "{shown}");
 }
@@ -283,7 +286,7 @@ fn help_groups_the_commands_and_suggests_the_near_ones() {
     let project = Project::new();
     let (code, long, _) = cuebook(&project, &["--help"]);
     assert_eq!(code, 0);
-    for group in ["Write", "Inspect", "Prove", "Share", "Run", "Serve", "Help", "Options"] {
+    for group in ["Write", "Inspect", "Test", "Share", "Run", "Serve", "Help", "Options"] {
         assert!(long.contains(&format!("\n\n{group}:\n")), "{group}: {long}");
     }
     assert!(long.contains("\nRun:\n  run          Run a prompt with a model\n"), "{long}");

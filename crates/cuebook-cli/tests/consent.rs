@@ -408,6 +408,19 @@ fn a_fence_works_wherever_text_is_captured() {
 }
 
 #[test]
+fn no_text_of_a_project_controls_the_terminal() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("prompts/p/template.md", "a\u{1b}]52;c;eA==\u{7}b\u{202e}\n\tc 日本");
+    // A program that reads the text gets it as it is.
+    assert_eq!(stdout(&cuebook(&project, &["render", "p"])), "a\u{1b}]52;c;eA==\u{7}b\u{202e}\n\tc 日本");
+    let (code, seen) = person(&project, "no question=n", &["render", "p"]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("a\\u{1b}]52;c;eA==\\u{7}b\\u{202e}") && seen.contains("c 日本"), "{seen:?}");
+    assert!(!seen.contains("\u{1b}]52") && !seen.contains('\u{202e}'), "{seen:?}");
+}
+
+#[test]
 fn allow_asks_on_a_terminal_and_only_yes_grants() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();

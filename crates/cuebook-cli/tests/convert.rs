@@ -106,9 +106,9 @@ fn what_did_not_count_in_a_comparison_is_told() {
     project.write("prompts/p/prompt.py", "def pre_render(variables, context):\n    return variables\n");
     let (code, _, stderr) = run(&project, &["p", "--to", "prompty"]);
     assert_eq!(code, 0, "{stderr}");
-    let told =
+    let reported =
         "1 lost; otherwise 4 test renders match\n(in the comparison, hooks and providers did not run)\n";
-    assert!(stderr.ends_with(told), "{stderr}");
+    assert!(stderr.ends_with(reported), "{stderr}");
     let (_, stdout, _) = run(&project, &["p", "--to", "prompty", "--json"]);
     let json: Json = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&json["compared"], &json["uncompared"]), (&4.into(), &Json::Null));
@@ -144,8 +144,8 @@ fn an_id_that_two_places_offer_afterwards_is_told() {
     let project = project();
     let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "prompts"]);
     assert_eq!(code, 0, "{stderr}");
-    let told = "\n2 candidates for `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
-    assert!(stderr.ends_with(told), "{stderr}");
+    let reported = "\n2 candidates for `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
+    assert!(stderr.ends_with(reported), "{stderr}");
     let (_, _, stderr) = run(&project, &["prompts/p", "--to", "prompty", "--out", "prompts/q.prompty"]);
     assert!(!stderr.contains("prompts have the id"), "{stderr}");
 }

@@ -40,17 +40,17 @@ fn cases(dialect: &str, id: &str) -> String {
     }
 }
 
-struct Stage {
+struct Setup {
     project: Project,
     mock: Mock,
 }
 
-impl Stage {
-    fn new() -> Stage {
+impl Setup {
+    fn new() -> Setup {
         let project = Project::new();
         let mock = Mock::start(Script::new().reply(Reply::text("Done.").usage(10, 5)).forever()).unwrap();
         project.write("home/.ai/config/providers/mock.yaml", mock.provider_yaml(Api::Anthropic));
-        Stage { project, mock }
+        Setup { project, mock }
     }
 
     fn write(&self, dialect: &str, id: &str) -> String {
@@ -95,13 +95,13 @@ fn commands(id: &str) -> Vec<(Vec<&str>, &'static str, bool)> {
         (with("explain", &[]), "who (caller)", true),
         (with("explain", &["--find", "Ann"]), "who", true),
         (with("tokens", &[]), "who (caller)", true),
-        (with("attack", &[]), "held", true),
+        (with("attack", &[]), "unchanged", true),
         (vec!["test", id], "greets", true),
         (with("run", &["--model", "fast"]), "Done.", true),
     ]
 }
 
-fn assert_all_commands(stage: &Stage, dialect: &str, id: &str, source: &str) {
+fn assert_all_commands(stage: &Setup, dialect: &str, id: &str, source: &str) {
     for (args, wanted, has_json) in commands(id) {
         let wanted = wanted.replace("PROMPT", id).replace("SOURCE", source);
         let shown = format!("{dialect}: cuebook {}", args.join(" "));
@@ -122,7 +122,7 @@ fn assert_all_commands(stage: &Stage, dialect: &str, id: &str, source: &str) {
 #[test]
 fn every_command_works_on_every_dialect() {
     for (dialect, ..) in DIALECTS {
-        let stage = Stage::new();
+        let stage = Setup::new();
         let source = stage.write(dialect, "helper");
         stage.sign_if(dialect);
         assert_all_commands(&stage, dialect, "helper", &source);
@@ -133,7 +133,7 @@ fn every_command_works_on_every_dialect() {
     }
 }
 
-impl Stage {
+impl Setup {
     /// Signs what must be signed to be run.
     fn sign_if(&self, dialect: &str) {
         if dialect == "directive" {
@@ -144,21 +144,21 @@ impl Stage {
 
 #[test]
 fn an_id_in_four_dialects_is_one_conflict() {
-    let stage = Stage::new();
+    let stage = Setup::new();
     let sources: Vec<(&str, String)> =
         DIALECTS.iter().map(|(dialect, ..)| (*dialect, stage.write(dialect, "helper"))).collect();
     stage.sign();
-    // Nobody has chosen: every command that needs one prompt says so, and names all four.
+    // No choice is recorded: every command that needs one prompt says so, and names all four.
     for (args, ..) in commands("helper") {
         if matches!(args[0], "list" | "candidates") {
             continue;
         }
         let (code, out, err) = stage.say(&args);
         assert_eq!(code, 1, "{args:?}\n{out}{err}");
-        let told = format!("{out}{err}");
-        assert!(told.contains("CB102"), "{args:?}: {told}");
+        let reported = format!("{out}{err}");
+        assert!(reported.contains("CB102"), "{args:?}: {reported}");
         for (_, source) in &sources {
-            assert!(told.contains(source), "{args:?} does not name {source}: {told}");
+            assert!(reported.contains(source), "{args:?} does not name {source}: {reported}");
         }
     }
     let (_, out, _) = stage.say(&["list", "--json"]);
@@ -183,7 +183,7 @@ fn an_id_in_four_dialects_is_one_conflict() {
 
 #[test]
 fn a_directive_runs_with_signed_includes_only() {
-    let stage = Stage::new();
+    let stage = Setup::new();
     stage.write("directive", "inner");
     let tea = "```yaml\nname: tea\ncategory: \"\"\ntitle: Tea\nauthor: ann\nversion: 1.0.0\nentry_type: fact\n```\n\nFour minutes.\n";
     stage.project.write(".ai/knowledge/tea.md", tea);
@@ -215,7 +215,7 @@ fn a_directive_runs_with_signed_includes_only() {
 
 #[test]
 fn includes_of_every_dialect_name_their_file() {
-    let stage = Stage::new();
+    let stage = Setup::new();
     for (dialect, ..) in DIALECTS {
         stage.write(dialect, dialect);
     }
@@ -251,7 +251,7 @@ fn includes_of_every_dialect_name_their_file() {
 
 #[test]
 fn one_command_leaves_one_trace() {
-    let stage = Stage::new();
+    let stage = Setup::new();
     stage.write("prompty", "help");
     let render = [
         "render",

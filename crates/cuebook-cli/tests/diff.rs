@@ -254,7 +254,7 @@ fn packs_and_archives_are_compared() {
     let hint = "or compare them: cuebook diff user_data/packs/brisk/prompts/greet user_data/packs/polite/prompts/greet";
     assert!(err.contains("CB102") && err.contains(hint), "{err}");
 
-    // What a revision offers twice is told with what to write.
+    // What a revision offers twice is reported with what to write.
     git(&project, &["init", "-q"]);
     commit(&project);
     let (code, _, err) = diff(&project, &["HEAD:greet", "brisk/greet"]);
@@ -289,12 +289,12 @@ fn packs_and_archives_are_compared() {
     assert!(out.contains("+ Good evening!  <- polite-2.tar.gz:prompts/greet/template.md:1"), "{out}");
     let (code, _, err) = diff(&project, &["polite/greet", "polite-2.tar.gz:gret"]);
     assert!(code == 2 && !err.contains("cuebook-diff-"), "{err}");
-    let told = "the pack `polite-2.tar.gz` has no prompt `gret`";
-    assert!(err.contains(told) && err.contains("did you mean `greet`?"), "{err}");
+    let reported = "the pack `polite-2.tar.gz` has no prompt `gret`";
+    assert!(err.contains(reported) && err.contains("did you mean `greet`?"), "{err}");
     for other in ["nope", "prompts/nope"] {
         let (code, _, err) = diff(&project, &["polite/greet", &format!("polite-2.tar.gz:{other}")]);
-        let told = format!("the pack `polite-2.tar.gz` has no prompt `{other}`");
-        assert!(code == 2 && err.contains(&told) && err.contains("it has greet"), "{err}");
+        let reported = format!("the pack `polite-2.tar.gz` has no prompt `{other}`");
+        assert!(code == 2 && err.contains(&reported) && err.contains("it has greet"), "{err}");
     }
     let (code, _, err) = diff(&project, &["polite/greet", "nothing.zip:greet"]);
     assert!(code == 2 && err.contains("nothing.zip"), "{err}");

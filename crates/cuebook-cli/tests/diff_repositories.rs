@@ -46,6 +46,20 @@ fn pipe(path: &Path) {
 }
 
 #[test]
+fn no_git_of_the_repository_itself_is_asked() {
+    let project = Project::new();
+    let folder = repository(&project, "own");
+    let program = folder.join("bin/git");
+    project.write("own/bin/git", format!("#!/bin/sh\ntouch {}\n", folder.join("pwned").display()));
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), &folder);
+    let path = format!("bin:{}:{}", folder.join("bin").display(), std::env::var("PATH").unwrap());
+    let output = command.args(["diff", "HEAD:hi", "hi"]).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!folder.join("pwned").exists());
+}
+
+#[test]
 fn a_pipe_in_place_of_head_is_refused() {
     let project = Project::new();
     for name in ["HEAD", "config", "index"] {

@@ -199,8 +199,9 @@ fn the_page_is_whole_and_whatever_values_hold_is_text_in_it() {
     }
     assert!(page.contains("default-src 'none'; style-src 'sha256-"));
     assert!(page.contains("prefers-color-scheme: dark"));
-    let told = json(&project, &["explain", "letter", "--vars", "inputs.json", "--html", "p.html", "--json"]);
-    assert_eq!(told["html"], "p.html");
+    let reported =
+        json(&project, &["explain", "letter", "--vars", "inputs.json", "--html", "p.html", "--json"]);
+    assert_eq!(reported["html"], "p.html");
 }
 
 #[test]
@@ -255,9 +256,9 @@ fn unwritable_pages_and_conflicting_options_are_errors() {
     ] {
         let (code, out, err) = cuebook(&project, args);
         assert_eq!(code, 2, "{out}{err}");
-        let told: Json = serde_json::from_str(&out).unwrap();
+        let reported: Json = serde_json::from_str(&out).unwrap();
         assert!(
-            told["error"]["message"].as_str().unwrap().contains("without a file print to stdout"),
+            reported["error"]["message"].as_str().unwrap().contains("without a file print to stdout"),
             "{out}"
         );
     }

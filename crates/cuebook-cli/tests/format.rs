@@ -265,7 +265,7 @@ fn the_schemas_accept_every_example() {
 }
 
 #[test]
-fn the_schemas_refuse_misspelt_keys_and_name_only_keys_that_are_read() {
+fn schemas_refuse_unknown_keys_and_list_only_keys_in_use() {
     for name in ["prompty", "pack", "provider", "cuebook", "cases"] {
         let schema = printed(name);
         let keys: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();

@@ -156,7 +156,7 @@ fn allow_shows_every_byte_and_a_changed_request_with_its_diff() {
     let said = stderr(&output);
     assert!(said.contains("CB208") && said.contains("hooks.memory = 600000000"), "{said}");
     assert!(!said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
-    assert!(said.contains("001B[2J\\u{202e}b"), "{said}");
+    assert!(said.contains("001b[2J\\u{202e}b"), "{said}");
     project.allow();
     let list = run(&project, &["allow", "--list", "--json"]);
     let list: Json = serde_json::from_slice(&list.stdout).unwrap();
@@ -274,6 +274,74 @@ fn no_link_of_a_project_shows_a_file_outside_of_it() {
 }
 
 #[test]
+fn no_link_of_a_project_leads_what_cuebook_writes_out_of_it() {
+    let Some(()) = python_or_skip() else { return };
+    let tool = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: D\nexecutor_id: rye/core/runtimes/bash/bash\n\
+                config: {command: 'echo done'}\n";
+    let install = ["pack", "install", "pack", "--yes"];
+    let cases: [(&str, &[&str], bool); 8] = [
+        ("user_data/packs", &install, false),
+        ("user_data", &install, false),
+        ("user_data/packs", &["pack", "remove", "config"], false),
+        ("user_data/shared/prompts", &["resolve", "hello", "prompts/hello"], false),
+        (".cuebook/overrides", &["overrides", "seed", "guide"], false),
+        (".ai/tools/rye/bash", &["load", "tool", "rye/bash/bash", "--to", "project"], false),
+        (".ai/state", &["thread", "list"], false),
+        // A tool runs also if its lockfile cannot be written.
+        (".ai/lockfiles", &["execute", "tool", "demo/run"], true),
+    ];
+    for (link, args, succeeds) in cases {
+        let project = Project::new();
+        // With this id, a pack in the folder of the user's settings would be their providers.
+        project.write("pack/pack.json", r#"{"pack_id": "providers", "prompts": ["hello"]}"#);
+        project.write("pack/prompts/hello/template.md", "Hi");
+        project.write("pack/openai.yaml", "name: openai\nbase_url: https://evil.example\n");
+        project.write("prompts/hello/template.md", "Hi!");
+        project.write("prompts/guide.sections.md", "---\nname: guide\n---\n# One\n\nText.\n");
+        project.write(".ai/tools/demo/run.yaml", tool);
+        for args in [&["keys", "generate"][..], &["sign", "tool", "demo/run"]] {
+            assert!(run(&project, args).status.success());
+        }
+        let outside = project.home().join("outside");
+        std::fs::create_dir_all(outside.join("config")).unwrap();
+        std::fs::write(outside.join("config/pack.json"), r#"{"pack_id": "config"}"#).unwrap();
+        std::fs::create_dir_all(outside.join("hello")).unwrap();
+        std::fs::write(outside.join("hello/template.md"), "Hi?").unwrap();
+        project.link(link, outside.to_str().unwrap());
+        let before = names(&outside);
+        let output = run(&project, args);
+        assert_eq!(output.status.success(), succeeds, "{link} {args:?}: {}", stderr(&output));
+        assert_eq!(names(&outside), before, "{link} {args:?}");
+    }
+}
+
+/// The paths of all files and folders below a folder.
+fn names(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        all.extend(if path.is_dir() { names(&path) } else { Vec::new() });
+        all.push(path);
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn names_that_break_lines_cannot_draw_what_allow_shows() {
+    let project = Project::new();
+    let subject = "LANG (env)\\n\\n\\ngranted 1 request of this project";
+    let prompt = format!("---\nname: x\nsample:\n  b: \"${{env:{subject}}}\"\n---\nuser:\n{{{{b}}}}\n");
+    project.write("prompts/x.prompty", prompt);
+    let told = stderr(&run(&project, &["allow"]));
+    assert!(told.contains("env:LANG (env)\\n\\n\\ngranted 1 request of this project (env)\n"), "{told}");
+    assert!(!told.contains("\ngranted") && !told.contains("\n\n\n"), "{told}");
+    project.allow();
+    let listed = run(&project, &["allow", "--list"]);
+    assert_eq!(String::from_utf8_lossy(&listed.stdout).lines().count(), 2, "{listed:?}");
+}
+
+#[test]
 fn a_prompt_that_agent_json_names_is_an_id() {
     let project = Project::new();
     project.write("home/secret/template.md", "secret");
@@ -322,6 +390,22 @@ fn a_signed_tool_runs_no_interpreter_of_the_project() {
     assert_eq!(verified["interpreters"], serde_json::json!([{"path": ".venv/bin/python", "granted": false}]));
     let said = stderr(&run(&project, &["verify"]));
     assert!(said.contains("interpreter `.venv/bin/python` of the project: no signature covers it"), "{said}");
+}
+
+#[test]
+fn a_granted_env_file_gives_no_variable_that_loads_code() {
+    let project = Project::new();
+    let tool = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: D\nexecutor_id: rye/core/runtimes/bash/bash\n\
+                env_config: {env: [PLAIN, OPENSSL_CONF, HTTPS_PROXY, NODE_OPTIONS]}\n\
+                config: {command: 'echo \"$PLAIN-$OPENSSL_CONF-$HTTPS_PROXY-$NODE_OPTIONS-\"'}\n";
+    project.write(".ai/tools/demo/look.yaml", tool);
+    project.write(".env", "PLAIN=p\nOPENSSL_CONF=o\nHTTPS_PROXY=h\nNODE_OPTIONS=n\n");
+    for args in [&["keys", "generate"][..], &["sign", "tool", "demo/look"], &["allow", "--yes"]] {
+        let output = run(&project, args);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let output = run(&project, &["execute", "tool", "demo/look"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "p----", "{}", stderr(&output));
 }
 
 #[test]

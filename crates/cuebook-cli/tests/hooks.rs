@@ -180,7 +180,7 @@ fn an_approved_pack_provides_the_git_branch() {
     assert!(shown.contains("variables/repo.py (provider, may: nothing special)"), "{shown}");
     assert!(shown.contains("async def provide(context: dict)"), "every line is shown: {shown}");
     assert_eq!(stdout(&project, &render), "on trunk");
-    // What the project itself is has no repository; the provider copes, and says so to whoever listens.
+    // What the project itself is has no repository; the provider copes, and says so to a caller that listens.
     let verbose = cuebook(&project, &["render", "status", "--verbose"]);
     assert_eq!(String::from_utf8_lossy(&verbose.stdout), "no repository");
     let said = String::from_utf8_lossy(&verbose.stderr).into_owned();
@@ -193,7 +193,7 @@ fn a_provider_whose_namespace_no_template_uses_does_not_run() {
     let project = git_toolkit();
     stderr(&project, &["pack", "install", "download"]);
     project.write("prompts/plain/template.md", "Hello {{ name }}");
-    // Nobody has approved the code, and nobody needs it.
+    // The user has not approved the code, and no one needs it.
     assert_eq!(stdout(&project, &["render", "plain", "--var", "name=Ada"]), "Hello Ada");
     // What the caller gives is not provided.
     let given = ["render", "status", "--var", "git:={\"available\": true, \"branch\": \"mine\"}"];

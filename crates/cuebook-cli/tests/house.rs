@@ -35,8 +35,8 @@ const CRATES: &[&str] = &[
     "cuebook-trace",
     "cuebook-run",
     "cuebook-agent",
-    "cuebook-serve",
     "cuebook-lsp",
+    "cuebook-serve",
     "cuebook-mock",
     "cuebook-cli",
     "cuebook-py",
@@ -44,7 +44,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// The most lines of code that a crate has, without comments and tests.
-const MOST_LINES: usize = 25_000;
+const MAX_LINES: usize = 25_000;
 
 fn crates() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -223,7 +223,7 @@ fn no_crate_is_too_large() {
             code.lines().filter(|line| !line.trim().is_empty()).count()
         };
         let count: usize = files.iter().map(lines).sum();
-        assert!(count > 0 && count <= MOST_LINES, "{} has {count} lines of code", folder.display());
+        assert!(count > 0 && count <= MAX_LINES, "{} has {count} lines of code", folder.display());
     }
 }
 
@@ -256,7 +256,8 @@ const NAMED: &[(&str, usize, &str)] = &[
         1,
         "a file that no dialect claims is a template if its path is given",
     ),
-    ("cuebook/src/prepared/surprise.rs", 1, "a `.prompty` file has one language"),
+    ("cuebook-lab/src/service/mend.rs", 1, "a Prompty 1 file is rewritten as a `.prompty` file"),
+    ("cuebook/src/prepared/render_warnings.rs", 1, "a `.prompty` file has one language"),
     ("cuebook-prompt/src/prompt.rs", 1, "a tree that a program built is one of sections"),
 ];
 

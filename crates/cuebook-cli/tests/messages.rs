@@ -19,14 +19,14 @@ fn cuebook(project: &Project, args: &[&str]) -> (i32, String, String) {
 
 /// What a command that fails says.
 fn refused(project: &Project, args: &[&str]) -> String {
-    let (code, _, told) = cuebook(project, args);
-    assert_ne!(code, 0, "{args:?}: {told}");
-    told
+    let (code, _, reported) = cuebook(project, args);
+    assert_ne!(code, 0, "{args:?}: {reported}");
+    reported
 }
 
-fn has(told: &str, wanted: &[&str]) {
+fn has(reported: &str, wanted: &[&str]) {
     for part in wanted {
-        assert!(told.contains(part), "no `{part}` in: {told}");
+        assert!(reported.contains(part), "no `{part}` in: {reported}");
     }
 }
 
@@ -36,13 +36,13 @@ fn has(told: &str, wanted: &[&str]) {
 fn yaml_errors_name_open_brackets_and_missing_quotes() {
     let project = Project::new();
     project.write("prompts/a.prompty", "---\ninputs: [\n  q: {kind: string}\n---\nuser:\n{{ q }}\n");
-    let told = refused(&project, &["render", "a"]);
-    has(&told, &["`[` is not closed", "a.prompty:2:9"]);
+    let reported = refused(&project, &["render", "a"]);
+    has(&reported, &["`[` is not closed", "a.prompty:2:9"]);
     let input = "{kind: string, description: Say: hello}";
     project.write("prompts/b.prompty", format!("---\ninputs:\n  q: {input}\n---\nuser:\n{{{{ q }}}}\n"));
-    let told = refused(&project, &["render", "b"]);
-    has(&told, &["b.prompty:3:6", "put a text that holds `: ` in quotes"]);
-    assert!(!told.contains("is not closed"), "{told}");
+    let reported = refused(&project, &["render", "b"]);
+    has(&reported, &["b.prompty:3:6", "put a text that holds `: ` in quotes"]);
+    assert!(!reported.contains("is not closed"), "{reported}");
 }
 
 #[cfg(unix)]
@@ -50,17 +50,17 @@ fn yaml_errors_name_open_brackets_and_missing_quotes() {
 fn a_path_with_backslashes_is_shown_as_it_was_typed() {
     let project = Project::new();
     project.write("prompts/a/template.md", "Hi.\n");
-    let told = refused(&project, &["render", r"prompts\a\template.md"]);
-    has(&told, &["CB110", r"prompts\a\template.md", "write `/` between folders: prompts/a/template.md"]);
+    let reported = refused(&project, &["render", r"prompts\a\template.md"]);
+    has(&reported, &["CB110", r"prompts\a\template.md", "write `/` between folders: prompts/a/template.md"]);
 }
 
 #[test]
 fn a_missing_prompt_lists_the_searched_places() {
     let project = Project::new();
     project.write("prompts/greeting/template.md", "Hi.\n");
-    let told = refused(&project, &["render", "greting"]);
+    let reported = refused(&project, &["render", "greting"]);
     has(
-        &told,
+        &reported,
         &[
             "CB101",
             "no prompt `greting` in user_data/shared/prompts, prompts, ",
@@ -71,8 +71,8 @@ fn a_missing_prompt_lists_the_searched_places() {
     project.write("prompts/note.md", "Hi.\n");
     has(&refused(&project, &["render", "note"]), &["move prompts/note.md to prompts/note/template.md"]);
     project.write("agents/one.json", r#"{"prompt_id": "greting"}"#);
-    let told = refused(&project, &["render", "--agent", "agents/one.json"]);
-    has(&told, &["`prompt_id` of agents/one.json names it", "did you mean `greeting`?"]);
+    let reported = refused(&project, &["render", "--agent", "agents/one.json"]);
+    has(&reported, &["`prompt_id` of agents/one.json names it", "did you mean `greeting`?"]);
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn a_traceback_of_a_tool_keeps_its_lines() {
     for args in [&["keys", "generate"][..], &["sign", "tool", "demo/fail"]] {
         assert_eq!(cuebook(&project, args).0, 0);
     }
-    let told = refused(&project, &["execute", "tool", "demo/fail"]);
+    let reported = refused(&project, &["execute", "tool", "demo/fail"]);
     has(
-        &told,
+        &reported,
         &[
             "Traceback (most recent call last):\n  File \"x.py\", line 1\nZeroDivisionError: division by zero\n",
         ],
     );
-    has(&told, &["demo/fail failed with exit code 1: ZeroDivisionError: division by zero\n"]);
+    has(&reported, &["demo/fail failed with exit code 1: ZeroDivisionError: division by zero\n"]);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn a_field_that_is_missing_is_spelt_out_with_its_file() {
         ".ai/tools/demo/say.py",
         "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n__tool_description__ = \"Says\"\n",
     );
-    let told = refused(&project, &["sign", "tool", "demo/say"]);
-    has(&told, &["Missing required field: category", "say.py", "write `__category__ = \"demo\"` into"]);
+    let reported = refused(&project, &["sign", "tool", "demo/say"]);
+    has(&reported, &["Missing required field: category", "say.py", "write `__category__ = \"demo\"` into"]);
 }
 
 #[test]
@@ -117,31 +117,33 @@ fn a_directive_that_cannot_be_read_names_its_file_and_code_once() {
         ".ai/directives/demo/broken.md",
         "# Broken\n\n```xml\n<directive name=\"broken\">\n  <metadata>\n</directive>\n```\n",
     );
-    let told = refused(&project, &["sign", "directive", "demo/broken"]);
-    let error = told.split("for more about this").next().unwrap();
+    let reported = refused(&project, &["sign", "directive", "demo/broken"]);
+    let error = reported.split("for more about this").next().unwrap();
     has(error, &["Invalid directive structure: line "]);
-    assert_eq!(error.matches("demo/broken.md").count(), 1, "{told}");
-    assert_eq!(error.matches("CB326").count(), 1, "{told}");
+    assert_eq!(error.matches("demo/broken.md").count(), 1, "{reported}");
+    assert_eq!(error.matches("CB326").count(), 1, "{reported}");
 }
 
 #[test]
 fn an_unknown_model_gets_the_nearest_names() {
     let project = Project::new();
     project.write("prompts/ask/template.md", "Hi.\n");
-    let told = refused(&project, &["run", "ask", "--model", "gpt5-mini"]);
-    has(&told, &["no provider offers `gpt5-mini`", "did you mean `gpt-5-mini`"]);
-    assert!(told.len() < 300, "{told}");
+    let reported = refused(&project, &["run", "ask", "--model", "gpt5-mini"]);
+    has(&reported, &["no provider offers `gpt5-mini`", "did you mean `gpt-5-mini`"]);
+    assert!(reported.len() < 300, "{reported}");
 }
 
 #[test]
 fn an_unknown_provider_is_shown_where_the_file_names_it() {
     let project = Project::new();
     project.write("prompts/a.prompty", "---\nmodel:\n  id: gpt-4o\n  provider: openia\n---\nuser:\nHi.\n");
-    for told in [refused(&project, &["render", "a", "--as", "wire"]), cuebook(&project, &["check", "a"]).1] {
-        has(&told, &["CB602", "a.prompty:4:13", "provider: openia"]);
+    for reported in
+        [refused(&project, &["render", "a", "--as", "wire"]), cuebook(&project, &["check", "a"]).1]
+    {
+        has(&reported, &["CB602", "a.prompty:4:13", "provider: openia"]);
     }
-    let told = refused(&project, &["render", "a", "--as", "wire:openia"]);
-    assert!(!told.contains("a.prompty:"), "{told}");
+    let reported = refused(&project, &["render", "a", "--as", "wire:openia"]);
+    assert!(!reported.contains("a.prompty:"), "{reported}");
 }
 
 // Surprises
@@ -149,13 +151,13 @@ fn an_unknown_provider_is_shown_where_the_file_names_it() {
 /// What `check` and `render` say of a prompt. Both say it once.
 fn surprise(project: &Project, args: &[&str], code: &str) -> String {
     let (_, found, _) = cuebook(project, &["check", args[0]]);
-    let (exit, _, told) = cuebook(project, &[&["render"], args].concat());
-    assert_eq!(exit, 0, "{told}");
-    for said in [&found, &told] {
+    let (exit, _, reported) = cuebook(project, &[&["render"], args].concat());
+    assert_eq!(exit, 0, "{reported}");
+    for said in [&found, &reported] {
         assert_eq!(said.matches(&format!("[{code}]")).count(), 1, "{code}: {said}");
     }
-    assert!(!told.contains("about this prompt"), "{told}");
-    told
+    assert!(!reported.contains("about this prompt"), "{reported}");
+    reported
 }
 
 #[test]
@@ -208,14 +210,14 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
     let project = Project::new();
     let body = "system:\nBe kind.\n\nThe rules:\n- none\n\nhuman:\nHello!\n";
     project.write("prompts/a.prompty", format!("---\nname: a\n---\n{body}"));
-    let told = surprise(&project, &["a"], "CB323");
-    has(&told, &["`human:` is not a role", "a.prompty:10:1", "did you mean `user:`?"]);
+    let reported = surprise(&project, &["a"], "CB323");
+    has(&reported, &["`human:` is not a role", "a.prompty:10:1", "did you mean `user:`?"]);
     let (_, messages, _) = cuebook(&project, &["render", "a", "--as", "messages"]);
     assert_eq!(messages.matches("\"role\"").count(), 1, "{messages}");
     let roles = "template: {parser: {kind: prompty, options: {roles: {human: user}}}}";
     project.write("prompts/a.prompty", format!("---\nname: a\n{roles}\n---\n{body}"));
-    let (code, messages, told) = cuebook(&project, &["render", "a", "--as", "messages"]);
-    assert!(code == 0 && told.is_empty(), "{told}");
+    let (code, messages, reported) = cuebook(&project, &["render", "a", "--as", "messages"]);
+    assert!(code == 0 && reported.is_empty(), "{reported}");
     assert_eq!(messages.matches("\"role\": \"user\"").count(), 1, "{messages}");
     project
         .write("prompts/a.prompty", format!("---\nname: a\n{}\n---\n{body}", roles.replace("user", "boss")));
@@ -223,9 +225,9 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
     // Every such line is reported, whatever follows it, except in a block of code.
     let body = "user:\nExample:\n\n  items:\n  - one\n\n```\nhost:\nx\n```\nassistent:\n";
     project.write("prompts/b.prompty", format!("---\nname: b\n---\n{body}"));
-    for told in [cuebook(&project, &["check", "b"]).1, cuebook(&project, &["render", "b"]).2] {
+    for reported in [cuebook(&project, &["check", "b"]).1, cuebook(&project, &["render", "b"]).2] {
         has(
-            &told,
+            &reported,
             &[
                 "b.prompty:5:1",
                 "b.prompty:7:3",
@@ -233,7 +235,7 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
                 "put `assistant:` on a separate line",
             ],
         );
-        assert_eq!(told.matches("warning[CB323]").count(), 3, "{told}");
+        assert_eq!(reported.matches("warning[CB323]").count(), 3, "{reported}");
     }
     let texts = "template: {parser: {kind: prompty, options: {roles: {example: text, Items: text}}}}";
     project.write(
@@ -251,8 +253,8 @@ fn a_loop_over_a_conversation_is_reported() {
     let text = "---\nname: l\ninputs: {h: {kind: thread}}\n---\nsystem:\n{% for m in h %}{{ m.content }}\n{% endfor %}\n";
     project.write("prompts/l.prompty", text);
     let given = ["l", "--var", "h:=[{\"role\": \"user\", \"content\": \"Hi\"}]"];
-    let (_, _, told) = cuebook(&project, &[&["render"][..], &given].concat());
-    has(&told, &["CB324", "`h` is an input of the kind thread", "l.prompty:6:"]);
+    let (_, _, reported) = cuebook(&project, &[&["render"][..], &given].concat());
+    has(&reported, &["CB324", "`h` is an input of the kind thread", "l.prompty:6:"]);
     let (_, found, _) = cuebook(&project, &["check", "l"]);
     has(&found, &["CB324", "l.prompty:6:"]);
 }
@@ -264,8 +266,8 @@ fn a_kind_as_a_default_is_reported() {
         "prompts/a.prompty",
         "---\ninputs: {q: string, topic: bees}\n---\nuser:\n{{ q }} {{ topic }}\n",
     );
-    let told = surprise(&project, &["a"], "CB338");
-    has(&told, &["`inputs.q` has the default text \"string\"", "write `q: {kind: string}`"]);
+    let reported = surprise(&project, &["a"], "CB338");
+    has(&reported, &["`inputs.q` has the default text \"string\"", "write `q: {kind: string}`"]);
     project.write(
         "prompts/b.prompty",
         "---\ninputs:\n  q: {kind: string, default: string}\n---\nuser:\n{{ q }}\n",
@@ -287,12 +289,12 @@ fn a_prompt_larger_than_the_window_is_reported() {
     project.write("prompts/a.prompty", format!("---\nmodel: gpt-4\n---\nuser:\n{words}\n"));
     has(&surprise(&project, &["a"], "CB512"), &["tokens, but gpt-4 reads at most 8192"]);
     // Another model reads more, and a value counts too.
-    let (_, _, told) = cuebook(&project, &["render", "a", "--model", "gpt-4o"]);
-    assert!(!told.contains("CB512"), "{told}");
+    let (_, _, reported) = cuebook(&project, &["render", "a", "--model", "gpt-4o"]);
+    assert!(!reported.contains("CB512"), "{reported}");
     project
         .write("prompts/b.prompty", "---\nmodel: gpt-4\ninputs:\n  q: {kind: string}\n---\nuser:\n{{ q }}\n");
-    let (_, _, told) = cuebook(&project, &["render", "b", "--var", &format!("q={words}")]);
-    has(&told, &["CB512"]);
+    let (_, _, reported) = cuebook(&project, &["render", "b", "--var", &format!("q={words}")]);
+    has(&reported, &["CB512"]);
 }
 
 // The terminal
@@ -312,8 +314,8 @@ fn explain_and_list_fit_into_80_columns() {
         &["explain", "a_prompt_with_a_rather_long_name_for_its_folder", "--var", &value],
         &["explain", "general_system", "--var", "agent_name=Rumi"],
     ] {
-        let (code, shown, told) = cuebook(&project, args);
-        assert_eq!(code, 0, "{told}");
+        let (code, shown, reported) = cuebook(&project, args);
+        assert_eq!(code, 0, "{reported}");
         for line in shown.lines() {
             assert!(line.chars().count() <= 80, "{args:?}: {line}");
         }
@@ -375,8 +377,8 @@ fn root_names_the_project_and_project_is_another_name_for_it() {
     for option in ["--root", "--project"] {
         let (code, text, _) = cuebook(&project, &["render", "a", option, "there"]);
         assert_eq!((code, text.trim()), (0, "Hi."), "{option}");
-        let (code, threads, told) = cuebook(&project, &["thread", "list", option, "there", "--json"]);
-        assert_eq!((code, threads.trim()), (0, "[]"), "{told}");
+        let (code, threads, reported) = cuebook(&project, &["thread", "list", option, "there", "--json"]);
+        assert_eq!((code, threads.trim()), (0, "[]"), "{reported}");
     }
     assert!(!cuebook(&project, &["run", "--help"]).1.contains("--project"));
 }
@@ -399,7 +401,7 @@ fn an_empty_folder_says_what_to_do_next() {
 }
 
 #[test]
-fn a_language_is_one_option_and_every_language_uses_the_variables() {
+fn each_language_uses_the_same_variables() {
     let project = Project::new();
     project.write(
         "prompts/hi/prompt.py",
@@ -462,8 +464,8 @@ fn mock_prints_the_command_that_uses_it() {
 #[test]
 fn every_command_that_init_prints_works() {
     let project = Project::new();
-    let (code, _, told) = cuebook(&project, &["init", "my prompts"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, _, reported) = cuebook(&project, &["init", "my prompts"]);
+    assert_eq!(code, 0, "{reported}");
     for file in [
         "prompts/greeting/template.md",
         "prompts/partials/tone.md",
@@ -472,7 +474,7 @@ fn every_command_that_init_prints_works() {
     ] {
         assert!(project.path().join("my prompts").join(file).is_file(), "{file}");
     }
-    let (_, commands) = told.split_once("now try:\n").unwrap();
+    let (_, commands) = reported.split_once("now try:\n").unwrap();
     let commands: Vec<&str> = commands.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     assert!(commands.len() >= 5 && commands[0] == "cd 'my prompts'", "{commands:?}");
     let script = format!("set -e\n{}\n", commands.join("\n"));

@@ -39,8 +39,8 @@ fn mock_answers_a_run_from_its_script() {
     project.write("prompts/hi/template.md", "Say hi.");
     project.write("replies.json", r#"[{"text": "Hi from the script."}]"#);
     let mock = Running::start(&project, &["--script", "replies.json", "--json"]);
-    let told: Json = serde_json::from_str(&mock.first_line).unwrap();
-    project.write("home/.ai/config/providers/mock.yaml", told["provider"].as_str().unwrap());
+    let reported: Json = serde_json::from_str(&mock.first_line).unwrap();
+    project.write("home/.ai/config/providers/mock.yaml", reported["provider"].as_str().unwrap());
     let mut run = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
     let output = run.args(["run", "hi", "--model", "mock-model"]).env("MOCK_KEY", "any").output().unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);

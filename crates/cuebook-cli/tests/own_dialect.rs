@@ -20,12 +20,12 @@ use cuebook::prompt::{Claim, Format, Metadata, Need, Prompt, Tool, ToolKind, Tra
 use cuebook::render::MARKS;
 use cuebook::source::Source;
 use cuebook::template::engine::{Outline, Output};
-use cuebook::template::page::{Alone, Page};
+use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::{Book, Code, Context, Error, Result, Variables};
 use cuebook_lab::convert::{BuiltIn, Target};
 use cuebook_lab::{BookExt, diff, watch::Watch};
 use cuebook_mock::{Api, Mock, Reply, Script};
-use cuebook_run::{Began, Engine, Ignore, RunRequest};
+use cuebook_run::{Engine, Ignore, RunRequest, ThreadRun};
 use cuebook_serve::{Http, Server, Token, serve_http};
 use serde_json::{Map, Value as Json, json};
 
@@ -151,7 +151,7 @@ impl Body for Shouted {
             Part::Value(name, range) => Some((name.clone(), range.clone())),
             _ => None,
         });
-        Arc::new(Alone::new(&self.source, reads))
+        Arc::new(StandaloneOutline::new(&self.source, reads))
     }
 
     fn write(&self, writing: &Writing<'_>) -> Result<Output> {
@@ -465,7 +465,7 @@ fn it_runs_in_a_thread() {
         model: Some("mock-model".into()),
         ..RunRequest::default()
     };
-    let Began::Finished(done) = engine.run(&project.book(), &request, &Ignore).unwrap() else {
+    let ThreadRun::Finished(done) = engine.run(&project.book(), &request, &Ignore).unwrap() else {
         panic!("it runs elsewhere");
     };
     assert_eq!(done.result, Some(json!("Woof.")), "{done:?}");

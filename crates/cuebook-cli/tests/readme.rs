@@ -4,7 +4,7 @@ mod support;
 
 use std::path::Path;
 
-use support::transcript::{self, Stage};
+use support::transcript::{self, Setup};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -22,7 +22,7 @@ fn the_readme_is_short() {
 #[test]
 fn the_readme_picture_is_what_the_program_draws() {
     let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
-    let mut stage = Stage::new();
+    let mut stage = Setup::new();
     stage.run(&readme);
     let drawn = stage.run(
         "```console\n$ cuebook explain letter --var company='Fjord Books' --var name=Ada \

@@ -20,7 +20,7 @@ const PACKS: [&str; 3] = ["alpha", "beta", "gamma"];
 const RESOLUTIONS: &str = "user_data/shared/prompts/resolution.json";
 const APPROVALS: &str = ".ai/config/approvals";
 
-/// Something that a process is told to do.
+/// Something that a process is reported to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     /// Prompt, and which of its two places.
@@ -58,7 +58,7 @@ impl Task {
         words.map(str::to_owned).to_vec()
     }
 
-    /// What can be told from the outside when it fails although nobody killed it.
+    /// What can be seen from the outside when it fails although no one killed it.
     fn may_fail_with(self) -> &'static [&'static str] {
         match self {
             Task::Resolve(..) | Task::Install(_, _, true) => &[],
@@ -142,7 +142,7 @@ fn approvals(project: &Project) -> Json {
 }
 
 /// The state of the project as it must be: for every entry, what it may be now.
-struct World {
+struct Fixture {
     project: Project,
     /// The files of every version of every pack.
     versions: Vec<[BTreeMap<String, Vec<u8>>; 2]>,
@@ -154,14 +154,14 @@ struct World {
     approved: BTreeSet<usize>,
 }
 
-impl World {
-    fn new() -> World {
+impl Fixture {
+    fn new() -> Fixture {
         let project = project();
         let versions = PACKS
             .iter()
             .map(|pack| [0, 1].map(|version| files(&project.path(&format!("versions/{version}/{pack}")))))
             .collect();
-        let mut world = World {
+        let mut world = Fixture {
             project,
             versions,
             digests: Vec::new(),
@@ -284,7 +284,7 @@ fn concurrent_killed_writers_lose_nothing() {
         Err(_) => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64,
     };
     let mut random = Random::new(seed);
-    let mut world = World::new();
+    let mut world = Fixture::new();
     // The longest of a few runs; the kill falls anywhere within it.
     let typical = |task: Task| (0..3).map(|_| world.must(task)).max().unwrap();
     let resolving = typical(Task::Resolve(0, 0));
@@ -326,7 +326,7 @@ fn concurrent_killed_writers_lose_nothing() {
     assert!(killed > ROUNDS / 10, "only {killed} were killed in time: the test tests nothing");
     // On a busy machine the kill comes early for a slow command, so this only says that commands do come to their end.
     assert!(finished > ROUNDS / 2, "only {finished} commands came to their end");
-    // Locks of the dead block nobody, and the living clear up after them.
+    // Locks of dead processes block no process, and the living clear up after them.
     for prompt in 0..PROMPTS {
         world.must(Task::Resolve(prompt, 0));
     }

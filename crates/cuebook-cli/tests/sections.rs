@@ -142,7 +142,7 @@ fn overrides_are_seeded_shown_used_and_deleted_by_tag() {
         shown.starts_with("section task\n  body: Dear $who!\nsection handbook, as the author wrote it\n"),
         "{shown}"
     );
-    // What no longer fits is told, and the rest is used.
+    // What no longer fits is reported, and the rest is used.
     project.write("prompts/guide.sections.md", GUIDE.replace("Rules follow.", "Rules:"));
     let (code, kind, stderr) = cuebook(&project, &["render", "guide", "--tag", "kind"]);
     assert!(code == 0 && kind.contains("Dear Ada!") && stderr.contains("warning[CB211]"), "{kind}{stderr}");
@@ -174,10 +174,10 @@ fn a_name_of_two_sections_opens_both() {
             .unwrap(),
         json!({"visibility": {"a.b": "full", "a": "full", "a/b": "full"}})
     );
-    let (code, shown, told) = cuebook(&project, &["render", "two", "--expand", "off"]);
+    let (code, shown, reported) = cuebook(&project, &["render", "two", "--expand", "off"]);
     assert_eq!(code, 0);
     assert!(!shown.contains("Gone."));
-    assert_eq!(told, "warning: --expand off has no effect: the section is disabled (default)\n");
+    assert_eq!(reported, "warning: --expand off has no effect: the section is disabled (default)\n");
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn hints_about_unknown_sections_stay_short() {
     let project = Project::new();
     let text: String = (0..5000).map(|number| format!("# S{number}\n")).collect();
     project.write("prompts/large.sections.md", &text);
-    let (code, _, told) = cuebook(&project, &["render", "large", "--expand", "qqqqqq"]);
+    let (code, _, reported) = cuebook(&project, &["render", "large", "--expand", "qqqqqq"]);
     assert_eq!(code, 1);
-    assert!(told.contains(" and 4980 more") && told.len() < 1000, "{told}");
+    assert!(reported.contains(" and 4980 more") && reported.len() < 1000, "{reported}");
 }
 
 #[test]
@@ -195,9 +195,9 @@ fn overrides_show_says_everything_that_a_file_changes() {
     let project = Project::new();
     let text = "# Tools\n```yaml section\ntools: [{name: find, description: Finds.}]\n```\nFind.\n# Examples\n## Look\n```yaml section\ntask_example: {outcome: Found., steps: [{tool: find, description: Look}]}\n```\n";
     project.write("prompts/shop.sections.md", text);
-    let (code, _, told) = cuebook(&project, &["overrides", "seed", "shop", "--tag", " short "]);
+    let (code, _, reported) = cuebook(&project, &["overrides", "seed", "shop", "--tag", " short "]);
     assert_eq!(code, 0);
-    assert!(told.starts_with(".cuebook/overrides/prompts/shop/short.json has the text of"), "{told}");
+    assert!(reported.starts_with(".cuebook/overrides/prompts/shop/short.json has the text of"), "{reported}");
     let file = project.path().join(".cuebook/overrides/prompts/shop/short.json");
     let mut overrides: Json = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     overrides["tools"]["find"]["example_overrides"] = json!([{"action": "append", "description": "More"}]);

@@ -119,3 +119,24 @@ fn no_dependency_is_banned_and_no_new_one_is_there_twice() {
         versions.iter().find(|(name, versions)| versions.len() > 1 && !SEVERAL.contains(&name.as_str()));
     assert_eq!(new, None, "update one of them, or add the name to SEVERAL");
 }
+
+/// Who embeds the library pays for what they use: `docs/src/reference/features.md` has the number.
+#[test]
+fn the_default_features_of_the_library_need_few_crates() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let args = ["tree", "--offline", "--locked", "-p", "cuebook", "-e", "normal", "--prefix", "none"];
+    let output = Command::new(cargo)
+        .args(args)
+        .args(["--target", "x86_64-unknown-linux-gnu"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(crates.contains("cuebook-template"), "{text}");
+    assert!(crates.len() <= 45, "{} crates: {crates:?}", crates.len());
+    let page = std::fs::read_to_string(root().join("docs/src/reference/features.md")).unwrap();
+    let row = page.lines().find(|line| line.contains("`cargo tree -p cuebook -e normal`")).unwrap();
+    assert!(row.contains(&format!("| {} |", crates.len())), "{row}");
+}

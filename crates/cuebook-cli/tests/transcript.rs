@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::transcript::Stage;
+use support::transcript::Setup;
 use support::{Test, transcript};
 
 const PAGE: &str = "\
@@ -54,7 +54,7 @@ fn only_wrong_output_of_a_page_is_rewritten() {
 
 #[test]
 fn the_pages_of_a_guide_go_on_where_the_one_before_them_ended() {
-    let mut stage = Stage::new();
+    let mut stage = Setup::new();
     stage.variable("WHO", "Ada");
     let first = "```console\n$ mkdir desk\n$ cd desk\n```\n```text file note.txt\nHi\n```\n```file ~/note.txt\nHome\n```\n";
     assert_eq!(stage.run(first).rewritten, first);
@@ -65,7 +65,7 @@ fn the_pages_of_a_guide_go_on_where_the_one_before_them_ended() {
 #[test]
 #[should_panic(expected = "there is no folder nowhere")]
 fn a_page_cannot_go_where_nothing_is() {
-    Stage::new().run("```console\n$ cd nowhere\n```\n");
+    Setup::new().run("```console\n$ cd nowhere\n```\n");
 }
 
 #[test]

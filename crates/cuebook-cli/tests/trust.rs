@@ -82,15 +82,15 @@ fn a_private_key_is_never_shown_or_taken_for_public() {
 #[test]
 fn mistakes_are_met_with_what_was_meant() {
     let project = project();
-    let told = |args: &[&str]| String::from_utf8_lossy(&run(&project, args).stderr).into_owned();
-    assert!(told(&["verify", "directiv", "demo/greet"]).contains("did you mean `directive`?"));
-    assert!(told(&["verify", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
-    assert!(told(&["verify", ".ai/directives/demo/gret.md"]).contains("greet.md"));
-    assert!(told(&["search", "x", "--scope", "directve"]).contains("did you mean `directive`?"));
-    assert!(told(&["load", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
-    assert!(told(&["sign", "directive", "../../x"]).contains("CB117"));
-    assert!(told(&["trust", "add", "nobody.pem"]).contains("CB110"));
-    assert!(told(&["sing", "directive", "x"]).contains("sign"));
+    let reported = |args: &[&str]| String::from_utf8_lossy(&run(&project, args).stderr).into_owned();
+    assert!(reported(&["verify", "directiv", "demo/greet"]).contains("did you mean `directive`?"));
+    assert!(reported(&["verify", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
+    assert!(reported(&["verify", ".ai/directives/demo/gret.md"]).contains("greet.md"));
+    assert!(reported(&["search", "x", "--scope", "directve"]).contains("did you mean `directive`?"));
+    assert!(reported(&["load", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
+    assert!(reported(&["sign", "directive", "../../x"]).contains("CB117"));
+    assert!(reported(&["trust", "add", "nobody.pem"]).contains("CB110"));
+    assert!(reported(&["sing", "directive", "x"]).contains("sign"));
 }
 
 #[test]
@@ -136,9 +136,9 @@ fn a_key_is_told_to_be_where_it_is() {
         let output = command.args(args).output().unwrap();
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    let told = run(&["keys", "generate"], true);
+    let reported = run(&["keys", "generate"], true);
     let place = elsewhere.join(".ai").to_string_lossy().into_owned();
-    assert!(told.contains(&format!("trusted in {place}/")) && !told.contains('~'), "{told}");
+    assert!(reported.contains(&format!("trusted in {place}/")) && !reported.contains('~'), "{reported}");
     let again = run(&["keys", "generate"], true);
     assert!(again.contains(&place) && !again.contains("~/"), "{again}");
     assert!(run(&["keys", "generate"], false).contains("trusted in ~/.ai/"));
@@ -149,9 +149,9 @@ fn invalid_queries_are_refused_and_limits_are_shared() {
     let project = project();
     for query in ["((", "AND", &"x".repeat(4_097)] {
         let output = run(&project, &["search", query]);
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("error[CB") && told.contains("query"), "{told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains("error[CB") && reported.contains("query"), "{reported}");
     }
     let (_, all) = json(&project, &["search", "", "--limit", "1000"]);
     let count = |answer: &serde_json::Value| {
@@ -172,13 +172,13 @@ fn unmatched_patterns_and_foreign_items_are_reported() {
     let (code, answer) = json(&project, &["sign", "directive", "zz/*"]);
     assert_eq!(code, 1, "{answer}");
     assert_eq!(answer["error"]["code"], "CB116", "{answer}");
-    let told = String::from_utf8(run(&project, &["sign", "directive", "zz/*"]).stderr).unwrap();
-    assert!(told.contains("No directive items match: zz/*") && !told.contains("]: :"), "{told}");
+    let reported = String::from_utf8(run(&project, &["sign", "directive", "zz/*"]).stderr).unwrap();
+    assert!(reported.contains("No directive items match: zz/*") && !reported.contains("]: :"), "{reported}");
     run(&project, &["sign", "directive", "demo/greet"]);
     run(&project, &["load", "directive", "demo/greet", "--to", "user"]);
     std::fs::remove_file(project.path().join(".ai/directives/demo/greet.md")).unwrap();
-    let told = String::from_utf8(run(&project, &["sign", "directive", "demo/greet"]).stderr).unwrap();
-    assert!(told.contains("cuebook sign directive demo/greet --space user"), "{told}");
+    let reported = String::from_utf8(run(&project, &["sign", "directive", "demo/greet"]).stderr).unwrap();
+    assert!(reported.contains("cuebook sign directive demo/greet --space user"), "{reported}");
 }
 
 const SHELL_TOOL: &str = "# __version__ = \"1.0.0\"\n# __tool_type__ = \"shell\"\n# __category__ = \"a\"\n# __tool_description__ = \"D\"\n# __executor_id__ = \"rye/core/runtimes/bash/bash\"\n";
@@ -238,9 +238,9 @@ fn two_permissions_elements_are_refused() {
     for args in [&["sign", "directive", "demo/greet"][..], &["check", "demo/greet"], &["show", "demo/greet"]]
     {
         let output = run(&project, args);
-        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
-        assert!(told.contains("duplicate <permissions>"), "{args:?}: {told}");
+        let reported = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {reported}");
+        assert!(reported.contains("duplicate <permissions>"), "{args:?}: {reported}");
     }
 }
 
@@ -255,12 +255,15 @@ fn a_tool_with_a_parameter_in_a_nested_script_is_not_signed() {
     run(&project, &["keys", "generate"]);
     project.write(".ai/tools/a/x.yaml", tool("sh -c \"echo {x}\""));
     let output = run(&project, &["sign", "tool", "a/x"]);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("{x} in line 8 would become part of the program that `sh -c` runs"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(
+        reported.contains("{x} in line 8 would become part of the program that `sh -c` runs"),
+        "{reported}"
+    );
     project.write(".ai/tools/a/x.yaml", tool("sh -c 'echo \"$1\"' sh {x}"));
     assert_eq!(run(&project, &["sign", "tool", "a/x"]).status.code(), Some(0));
     let output = run(&project, &["execute", "tool", "a/x", "--dry-run"]);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("interpreter: /") && told.contains("bash"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(reported.contains("interpreter: /") && reported.contains("bash"), "{reported}");
 }

@@ -13,13 +13,13 @@ use cuebook::hooks::{Answer, Call, Changes, HookContext, Refusal, Script, Script
 use cuebook::items::Spaces;
 use cuebook::library::HooksConfig;
 
-use crate::errors::{self, Blame, NotStarted};
+use crate::errors::{self, FailedCall, NotStarted};
+use crate::not_json::NotJson;
 use crate::pool::{Key, Pool};
-use crate::protocol::{self, Answered, Arguments, Fault, Reply, Request, Sent};
+use crate::protocol::{self, Arguments, Fault, HostAnswer, Reply, Request, Sent};
 use crate::python::Interpreter;
 use crate::sandbox::{self, Launcher, Profile, Protection, Report};
-use crate::unfit::Unfit;
-use crate::worker::{Broken, Worker};
+use crate::worker::{CallFailure, Worker};
 
 /// Runs the rest of the worker, under a name that is not shown in tracebacks.
 const STUB: &str = "import sys;exec(compile(sys.argv[1],'<cuebook>','exec'),{'__name__':'cuebook'})";
@@ -103,7 +103,7 @@ impl PythonHooks {
         if report.level() < self.config.sandbox {
             return Err(errors::unprotected(script.pack.as_deref(), &report, self.config.sandbox));
         }
-        Worker::new(sandboxed).map_err(|(broken, printed)| failed(NotStarted::Broken(broken, printed)))
+        Worker::new(sandboxed).map_err(|(broken, printed)| failed(NotStarted::CallFailure(broken, printed)))
     }
 
     fn profile(&self, interpreter: &Interpreter, script: &Script, key: &Key) -> Profile {
@@ -132,7 +132,7 @@ impl PythonHooks {
 
     /// Makes the call with a worker that waits, or with a new one.
     fn call(&self, script: &Script, call: &Call<'_>, context: &HookContext<'_>, key: Key) -> Result<Reply> {
-        let blame = blame(script, call, context);
+        let failed_call = failed_call(script, call, context);
         // Whether only a worker that has never been called will do.
         let mut fresh = false;
         loop {
@@ -147,13 +147,16 @@ impl PythonHooks {
             let deadline = context.deadline();
             let id = protocol::number();
             let request = request(script, call, context, &id, worker.loaded);
-            let Some(request) = request else { return Err(blame.too_large("more than can be sent")) };
+            let Some(request) = request else { return Err(failed_call.too_large("more than can be sent")) };
             let most = request.len() + allowance(context);
             let received = worker
                 .call(&request, &id, (most, deadline), |function, reply| answer(context, function, reply));
             // What an earlier call has done to a worker must not be an error of this one. As long as nothing was asked, only
             // the worker knows that it was called, and it is gone.
-            if !fresh && !worker.asked && matches!(received, Err(Broken::Ended(_) | Broken::Rubbish(_))) {
+            if !fresh
+                && !worker.asked
+                && matches!(received, Err(CallFailure::Ended(_) | CallFailure::Rubbish(_)))
+            {
                 fresh = true;
                 continue;
             }
@@ -161,7 +164,7 @@ impl PythonHooks {
                 context.printed(call.function(), &printed);
             }
             match received {
-                Err(broken) => return Err(blame.broken(&broken)),
+                Err(broken) => return Err(failed_call.broken(&broken)),
                 Ok(reply) => {
                     worker.loaded = worker.loaded || was_loaded(&reply);
                     let usable = !reply.over && !is_out_of_memory(&reply);
@@ -186,14 +189,14 @@ impl ScriptEngine for PythonHooks {
             time: context.limits.max_execution_time,
         };
         let reply = self.call(script, &call, context, key)?;
-        let blame = blame(script, &call, context);
+        let failed_call = failed_call(script, &call, context);
         if let Some(fault) = &reply.error {
-            return Err(blame.fault(fault));
+            return Err(failed_call.fault(fault));
         }
-        if let Some(unfit) = reply.unfit {
-            return Err(blame.fault(&Fault::Unfit(in_words(unfit, call.function()))));
+        if let Some(not_json) = reply.not_json {
+            return Err(failed_call.fault(&Fault::NotJson(in_words(not_json, call.function()))));
         }
-        let rubbish = || blame.broken(&Broken::Rubbish("a reply of the wrong kind"));
+        let rubbish = || failed_call.broken(&CallFailure::Rubbish("a reply of the wrong kind"));
         match (call, reply) {
             (Call::PostRender { .. }, Reply { text: Some(text), .. }) => Ok(Answer::Text(text)),
             (Call::PreRender { variables }, Reply { values: Some(values), kept, .. }) => {
@@ -205,8 +208,8 @@ impl ScriptEngine for PythonHooks {
     }
 }
 
-fn blame<'c>(script: &'c Script, call: &Call<'_>, context: &'c HookContext<'_>) -> Blame<'c> {
-    Blame {
+fn failed_call<'c>(script: &'c Script, call: &Call<'_>, context: &'c HookContext<'_>) -> FailedCall<'c> {
+    FailedCall {
         script,
         function: call.function(),
         subject: &context.subject,
@@ -274,30 +277,30 @@ fn module_name(path: &Path) -> Cow<'static, str> {
 
 /// Answers a question of a worker.
 fn answer(context: &HookContext<'_>, function: &str, reply: &Reply) -> Vec<u8> {
-    let answered = match &reply.unfit {
+    let answered = match &reply.not_json {
         None => context.ask(function, &reply.arguments),
-        Some(Unfit { path, kind, .. }) => {
+        Some(NotJson { path, kind, .. }) => {
             let path = path.strip_prefix("[\"arguments\"]").unwrap_or(path);
             let message = format!("{function}: JSON cannot represent arguments{path} of type {kind}");
             Err(Refusal::new("TypeError", message))
         }
     };
     let frame = match answered {
-        Ok(value) => Answered::Value { value }.frame(),
-        Err(refusal) => Answered::from(&refusal).frame(),
+        Ok(value) => HostAnswer::Value { value }.frame(),
+        Err(refusal) => HostAnswer::from(&refusal).frame(),
     };
-    let too_long = Answered::Raise { raise: "OverflowError", message: "the answer is too long" };
+    let too_long = HostAnswer::Raise { raise: "OverflowError", message: "the answer is too long" };
     frame.or_else(|| too_long.frame()).unwrap_or_default()
 }
 
 /// The same with a path as one would write it in Python.
-fn in_words(unfit: Unfit, function: &str) -> Unfit {
+fn in_words(not_json: NotJson, function: &str) -> NotJson {
     let returned = if function == "provide" { "provide()" } else { "variables" };
-    let path = match unfit.path.strip_prefix("[\"values\"]") {
+    let path = match not_json.path.strip_prefix("[\"values\"]") {
         Some(path) => format!("{returned}{path}"),
         None => "text".to_owned(),
     };
-    Unfit { path, ..unfit }
+    NotJson { path, ..not_json }
 }
 
 /// Bytes that a reply may have beyond those that were sent: a character takes at most four, and a short value a few more.

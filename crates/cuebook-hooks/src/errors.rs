@@ -13,10 +13,10 @@ use cuebook::hooks::{Script, Subject};
 use cuebook::prompt::{Limits, Permissions};
 use serde_json::json;
 
+use crate::not_json::{NotJson, NotJsonReason};
 use crate::protocol::Fault;
 use crate::sandbox::{Ending, Report};
-use crate::unfit::{Unfit, Why};
-use crate::worker::{Broken, STARTUP};
+use crate::worker::{CallFailure, STARTUP};
 
 /// Characters of an exception's text that stand in a message.
 const LONGEST: usize = 300;
@@ -29,7 +29,7 @@ const FUNCTIONS: [&str; 5] = ["read_file", "http_request", "llm_call", "render_t
 
 /// The call that an error is about.
 #[derive(Debug, Clone, Copy)]
-pub struct Blame<'c> {
+pub struct FailedCall<'c> {
     /// The script.
     pub script: &'c Script,
     /// The function.
@@ -42,7 +42,7 @@ pub struct Blame<'c> {
     pub permissions: &'c Permissions,
 }
 
-impl Blame<'_> {
+impl FailedCall<'_> {
     /// A function has no result.
     pub fn fault(&self, fault: &Fault) -> Error {
         match fault {
@@ -57,21 +57,21 @@ impl Blame<'_> {
                 )
             }
             Fault::Returned { kind, wanted, yields } => self.returned(kind, wanted, *yields),
-            Fault::Unfit(unfit) => self.unfit(unfit),
+            Fault::NotJson(not_json) => self.not_json(not_json),
             Fault::Large { size } => self.too_large(&format!("{size} bytes")),
         }
     }
 
     /// Something happened to the process.
-    pub fn broken(&self, broken: &Broken) -> Error {
+    pub fn broken(&self, broken: &CallFailure) -> Error {
         match broken {
-            Broken::Timeout(waited) => self.timeout(waited.as_deref()),
-            Broken::TooLarge(size) => self.too_large(&format!("{size} bytes")),
-            Broken::Ended(None) => self.died(
+            CallFailure::Timeout(waited) => self.timeout(waited.as_deref()),
+            CallFailure::TooLarge(size) => self.too_large(&format!("{size} bytes")),
+            CallFailure::Ended(None) => self.died(
                 "closed the pipe that replies are written to",
                 "the descriptors 3 and 4 belong to Cuebook: a hook must leave them open",
             ),
-            Broken::Ended(Some(ending)) => {
+            CallFailure::Ended(Some(ending)) => {
                 let hint = match ending {
                     // What the worker itself does when it cannot go on.
                     Ending::Exited(70) => {
@@ -85,7 +85,7 @@ impl Blame<'_> {
                 };
                 self.died(&ending.to_string(), hint)
             }
-            Broken::Rubbish(what) => self.died(
+            CallFailure::Rubbish(what) => self.died(
                 &format!("sent {what} and was stopped"),
                 "descriptor 4 belongs to Cuebook: a hook must not write to it",
             ),
@@ -142,26 +142,30 @@ impl Blame<'_> {
             .with("returned", kind)
     }
 
-    fn unfit(&self, unfit: &Unfit) -> Error {
-        let Unfit { path: whole, kind, why, value, key, like } = unfit;
+    fn not_json(&self, not_json: &NotJson) -> Error {
+        let NotJson { path: whole, kind, why, value, key, like } = not_json;
         let path = shortened(whole);
         let (what, hint) = match why {
-            Why::Type => (format!("`{path}` is {}", a(kind)), hint_for(kind, like)),
-            Why::Int => (
+            NotJsonReason::Type => (format!("`{path}` is {}", a(kind)), hint_for(kind, like)),
+            NotJsonReason::Int => (
                 format!("`{path}` is a number of more than 64 bits"),
                 "convert it to a string with `str()`".into(),
             ),
-            Why::Float => (format!("`{path}` is {value}"), "use `None` where there is no number".into()),
-            Why::Surrogate => (
+            NotJsonReason::Float => {
+                (format!("`{path}` is {value}"), "use `None` where there is no number".into())
+            }
+            NotJsonReason::Surrogate => (
                 format!("`{path}` is a string with half a surrogate pair"),
                 "decode bytes with `errors=\"replace\"` instead of `\"surrogateescape\"`".into(),
             ),
-            Why::Key => (
+            NotJsonReason::Key => (
                 format!("a key of `{path}` is {value}, of type {key}"),
                 "keys must be strings: convert them with `str()`".into(),
             ),
-            Why::Cycle => (format!("`{path}` contains itself"), "return values without cycles".into()),
-            Why::Depth => {
+            NotJsonReason::Cycle => {
+                (format!("`{path}` contains itself"), "return values without cycles".into())
+            }
+            NotJsonReason::Depth => {
                 (format!("`{path}` is nested more than {value} deep"), "return flatter values".into())
             }
         };
@@ -262,14 +266,14 @@ pub fn unprotected(pack: Option<&str>, report: &Report, needed: cuebook::library
 pub fn not_started(program: &std::path::Path, why: &NotStarted) -> Error {
     let (message, hint) = match why {
         NotStarted::Launch(error) => (format!("cannot start a worker for hooks: {error}"), None),
-        NotStarted::Broken(Broken::Timeout(_), printed) => (
+        NotStarted::CallFailure(CallFailure::Timeout(_), printed) => (
             format!("{} was not ready within {} seconds", program.display(), STARTUP.as_secs()),
             printed.clone(),
         ),
-        NotStarted::Broken(Broken::Ended(Some(ending)), printed) => {
+        NotStarted::CallFailure(CallFailure::Ended(Some(ending)), printed) => {
             (format!("{} {ending} before it was ready", program.display()), printed.clone())
         }
-        NotStarted::Broken(_, printed) => {
+        NotStarted::CallFailure(_, printed) => {
             (format!("{} does not work as a worker for hooks", program.display()), printed.clone())
         }
     };
@@ -283,7 +287,7 @@ pub enum NotStarted {
     /// The process could not be started.
     Launch(std::io::Error),
     /// It was started and did not work; what it printed.
-    Broken(Broken, Option<String>),
+    CallFailure(CallFailure, Option<String>),
 }
 
 fn hint_for(kind: &str, like: &str) -> String {

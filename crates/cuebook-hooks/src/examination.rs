@@ -9,7 +9,7 @@ use crate::sandbox::{self, Launcher, Report};
 /// The Python and the fence that hooks of a project would run with.
 #[derive(Debug)]
 pub struct Examination {
-    /// The Python, or why there is none.
+    /// The Python, or why it is missing.
     pub python: Result<Interpreter>,
     /// What the fence is made of.
     pub report: Report,

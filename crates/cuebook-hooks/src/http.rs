@@ -102,7 +102,7 @@ impl HttpClient {
             // from its place in the network, so that nothing checked here would hold.
             .proxy(None)
             .build();
-        let guard = Guard { allowed, names: DefaultResolver::default() };
+        let guard = CheckedResolver { allowed, names: DefaultResolver::default() };
         HttpClient { agent: Agent::with_parts(config, DefaultConnector::default(), guard) }
     }
 
@@ -259,7 +259,7 @@ impl Message {
             next.headers.remove(header::CONTENT_TYPE);
             next.headers.remove(header::CONTENT_LANGUAGE);
         }
-        if !self.url.may_confide_in(&next.url) {
+        if !self.url.may_send_secrets_to(&next.url) {
             let kept = next.headers.iter().filter(|(name, _)| HARMLESS.contains(name));
             next.headers = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
         }
@@ -303,12 +303,12 @@ fn headers(response: &Response<Body>) -> Vec<(String, String)> {
 
 /// Looks up names, and refuses those that lead where hooks may not go.
 #[derive(Debug)]
-struct Guard {
+struct CheckedResolver {
     allowed: AllowedHosts,
     names: DefaultResolver,
 }
 
-impl Resolver for Guard {
+impl Resolver for CheckedResolver {
     fn resolve(
         &self,
         uri: &Uri,
@@ -318,7 +318,7 @@ impl Resolver for Guard {
         let url = Url::of(uri.clone()).map_err(ureq::Error::BadUri)?;
         if let Some(refusal) = self.allowed.refusal(&url.host, url.port) {
             let refusal = Refusal::permission(format!("http_request: {refusal}"));
-            return Err(ureq::Error::Other(Box::new(Refused(refusal))));
+            return Err(ureq::Error::Other(Box::new(RefusedAddress(refusal))));
         }
         let addresses = self.names.resolve(uri, config, timeout)?;
         if self.allowed.contain(&url.host, url.port) {
@@ -333,7 +333,7 @@ impl Resolver for Guard {
                     address.ip(),
                     url.host_and_port(),
                 );
-                return Err(ureq::Error::Other(Box::new(Refused(Refusal::permission(message)))));
+                return Err(ureq::Error::Other(Box::new(RefusedAddress(Refusal::permission(message)))));
             }
         }
         Ok(addresses)
@@ -381,15 +381,15 @@ impl Hosts {
 
 /// Carries a refusal through the HTTP library.
 #[derive(Debug)]
-struct Refused(Refusal);
+struct RefusedAddress(Refusal);
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
     }
 }
 
-impl Error for Refused {}
+impl Error for RefusedAddress {}
 
 fn invalid(message: impl fmt::Display) -> Refusal {
     Refusal::new("ValueError", format!("http_request: {message}"))
@@ -399,7 +399,7 @@ fn invalid(message: impl fmt::Display) -> Refusal {
 fn explain(url: &Url, timeout: Duration, error: ureq::Error) -> Refusal {
     let host = &url.host;
     let (exception, why) = match error {
-        ureq::Error::Other(other) => match other.downcast::<Refused>() {
+        ureq::Error::Other(other) => match other.downcast::<RefusedAddress>() {
             Ok(refused) => return refused.0,
             Err(other) => ("OSError", other.to_string()),
         },

@@ -46,7 +46,7 @@ mod configured;
 #[cfg(unix)]
 mod engine;
 #[cfg(not(unix))]
-#[path = "engine/elsewhere.rs"]
+#[path = "engine/unsupported.rs"]
 mod engine;
 #[cfg(unix)]
 mod errors;
@@ -54,12 +54,12 @@ mod examination;
 #[cfg(unix)]
 mod marshal;
 #[cfg(unix)]
+mod not_json;
+#[cfg(unix)]
 mod pool;
 #[cfg(unix)]
 mod protocol;
 mod python;
-#[cfg(unix)]
-mod unfit;
 #[cfg(unix)]
 mod worker;
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::unfit::{Unfit, Why};
+use crate::not_json::{NotJson, NotJsonReason};
 use cuebook::hooks::Values;
 
 /// How deep values may be nested.
@@ -122,21 +122,21 @@ impl Writer {
 }
 
 /// A value, and what in it JSON cannot hold, if anything. After that nothing more of it is certain.
-pub type Read = (Json, Option<Unfit>);
+pub type Decoded = (Json, Option<NotJson>);
 
 /// Reads one value. `None` if the bytes are something else.
-pub fn read(bytes: &[u8]) -> Option<Read> {
-    let mut reader = Reader { rest: bytes, way: Vec::new(), unfit: None };
+pub fn read(bytes: &[u8]) -> Option<Decoded> {
+    let mut reader = ByteReader { rest: bytes, way: Vec::new(), not_json: None };
     let value = reader.value()?;
-    (reader.rest.is_empty() || reader.unfit.is_some()).then_some((value, reader.unfit))
+    (reader.rest.is_empty() || reader.not_json.is_some()).then_some((value, reader.not_json))
 }
 
-struct Reader<'b> {
+struct ByteReader<'b> {
     rest: &'b [u8],
     /// The way to where we are.
     way: Vec<Step>,
     /// The first thing that JSON cannot hold.
-    unfit: Option<Unfit>,
+    not_json: Option<NotJson>,
 }
 
 enum Step {
@@ -144,7 +144,7 @@ enum Step {
     Index(usize),
 }
 
-impl Reader<'_> {
+impl ByteReader<'_> {
     fn take(&mut self, count: usize) -> Option<&[u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
@@ -176,7 +176,7 @@ impl Reader<'_> {
                 let number = Number::from_f64(float);
                 if number.is_none() {
                     let shown = if float.is_nan() { "nan".to_owned() } else { float.to_string() };
-                    self.refuse("float", Why::Float, shown);
+                    self.refuse("float", NotJsonReason::Float, shown);
                 }
                 Some(number.map_or(Json::Null, Json::Number))
             }
@@ -194,7 +194,7 @@ impl Reader<'_> {
                     b'c' => "code",
                     _ => return None,
                 };
-                self.refuse(kind, Why::Type, String::new());
+                self.refuse(kind, NotJsonReason::Type, String::new());
                 Some(Json::Null)
             }
         }
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let text = std::str::from_utf8(self.take(length)?).map(str::to_owned);
         // Half a character is written as if it were one.
         Some(text.unwrap_or_else(|_| {
-            self.refuse("str", Why::Surrogate, String::new());
+            self.refuse("str", NotJsonReason::Surrogate, String::new());
             String::new()
         }))
     }
@@ -223,7 +223,7 @@ impl Reader<'_> {
         match number {
             Ok(number) if fits => Some(number),
             _ => {
-                self.refuse("int", Why::Int, String::new());
+                self.refuse("int", NotJsonReason::Int, String::new());
                 Some(Json::Null)
             }
         }
@@ -239,7 +239,7 @@ impl Reader<'_> {
         for index in 0..length {
             self.way.push(Step::Index(index));
             let item = self.value()?;
-            if self.unfit.is_some() {
+            if self.not_json.is_some() {
                 return Some(Json::Null);
             }
             self.way.pop();
@@ -260,8 +260,8 @@ impl Reader<'_> {
                 b'u' => self.text()?,
                 code => {
                     let key = self.of(code)?;
-                    let (kind, shown) = match (&key, &self.unfit) {
-                        (_, Some(unfit)) => (unfit.kind.clone(), format!("a {}", unfit.kind)),
+                    let (kind, shown) = match (&key, &self.not_json) {
+                        (_, Some(not_json)) => (not_json.kind.clone(), format!("a {}", not_json.kind)),
                         (Json::Null, None) => ("NoneType".to_owned(), "None".to_owned()),
                         (Json::Bool(true), None) => ("bool".to_owned(), "True".to_owned()),
                         (Json::Bool(false), None) => ("bool".to_owned(), "False".to_owned()),
@@ -271,20 +271,20 @@ impl Reader<'_> {
                         (Json::Number(number), None) => ("int".to_owned(), number.to_string()),
                         (_, None) => ("tuple".to_owned(), "a tuple".to_owned()),
                     };
-                    self.unfit = None;
-                    self.refuse("dict", Why::Key, shown);
-                    if let Some(unfit) = &mut self.unfit {
-                        unfit.key = kind;
+                    self.not_json = None;
+                    self.refuse("dict", NotJsonReason::Key, shown);
+                    if let Some(not_json) = &mut self.not_json {
+                        not_json.key = kind;
                     }
                     String::new()
                 }
             };
-            if self.unfit.is_some() {
+            if self.not_json.is_some() {
                 return Some(Json::Object(values));
             }
             self.way.push(Step::Key(key));
             let value = self.value()?;
-            let fit = self.unfit.is_none();
+            let fit = self.not_json.is_none();
             if fit && let Some(Step::Key(key)) = self.way.pop() {
                 values.insert(key, value);
             } else {
@@ -296,20 +296,20 @@ impl Reader<'_> {
     /// Goes one level deeper, if that is not too deep.
     fn enter(&mut self) -> bool {
         if self.way.len() > DEEPEST {
-            self.refuse("dict", Why::Depth, DEEPEST.to_string());
+            self.refuse("dict", NotJsonReason::Depth, DEEPEST.to_string());
         }
-        self.unfit.is_none()
+        self.not_json.is_none()
     }
 
     /// Notes the first thing that JSON cannot hold.
-    fn refuse(&mut self, kind: &str, why: Why, value: String) {
-        if self.unfit.is_none() {
+    fn refuse(&mut self, kind: &str, why: NotJsonReason, value: String) {
+        if self.not_json.is_none() {
             let path = self.way.iter().map(|step| match step {
                 Step::Key(key) => format!("[\"{key}\"]"),
                 Step::Index(index) => format!("[{index}]"),
             });
             let path = path.collect();
-            self.unfit = Some(Unfit { path, kind: kind.to_owned(), why, value, ..Unfit::default() });
+            self.not_json = Some(NotJson { path, kind: kind.to_owned(), why, value, ..NotJson::default() });
         }
     }
 }
@@ -348,8 +348,8 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_again(value in any_json()) {
-            let (read, unfit) = read(&written(&value)).unwrap();
-            prop_assert!(unfit.is_none());
+            let (read, not_json) = read(&written(&value)).unwrap();
+            prop_assert!(not_json.is_none());
             prop_assert_eq!(read, value);
         }
 
@@ -383,28 +383,31 @@ mod tests {
 
     #[test]
     fn what_json_cannot_hold_is_found_with_the_way_to_it() {
-        let unfit = |bytes: &[u8]| {
-            let Unfit { path, kind, why, value, key, .. } = read(bytes).unwrap().1.unwrap();
+        let not_json = |bytes: &[u8]| {
+            let NotJson { path, kind, why, value, key, .. } = read(bytes).unwrap().1.unwrap();
             (path, kind, why, value, key)
         };
-        let found = unfit(b"{u\x01\0\0\0a[\x02\0\0\0N<\0\0\0\x000");
-        assert_eq!(found, ("[\"a\"][1]".into(), "set".into(), Why::Type, String::new(), String::new()));
-        let found = unfit(b"{i\x07\0\0\0N0");
-        assert_eq!(found, (String::new(), "dict".into(), Why::Key, "7".into(), "int".into()));
-        let found = unfit(b"g\0\0\0\0\0\0\xf0\x7f");
-        assert_eq!((found.2, found.3), (Why::Float, "inf".into()));
+        let found = not_json(b"{u\x01\0\0\0a[\x02\0\0\0N<\0\0\0\x000");
+        assert_eq!(
+            found,
+            ("[\"a\"][1]".into(), "set".into(), NotJsonReason::Type, String::new(), String::new())
+        );
+        let found = not_json(b"{i\x07\0\0\0N0");
+        assert_eq!(found, (String::new(), "dict".into(), NotJsonReason::Key, "7".into(), "int".into()));
+        let found = not_json(b"g\0\0\0\0\0\0\xf0\x7f");
+        assert_eq!((found.2, found.3), (NotJsonReason::Float, "inf".into()));
         let deep: Vec<u8> = b"[\x01\0\0\0".repeat(100_000);
-        assert_eq!(unfit(&deep).2, Why::Depth);
+        assert_eq!(not_json(&deep).2, NotJsonReason::Depth);
         let mut long = Writer::new(b"");
         long.integer(1 << 64);
-        assert_eq!(unfit(&long.finish()).2, Why::Int);
-        assert_eq!(unfit(b"u\x03\0\0\0\xed\xb2\x80").2, Why::Surrogate);
+        assert_eq!(not_json(&long.finish()).2, NotJsonReason::Int);
+        assert_eq!(not_json(b"u\x03\0\0\0\xed\xb2\x80").2, NotJsonReason::Surrogate);
     }
 
     #[test]
     fn what_was_read_before_the_first_wrong_thing_is_kept() {
-        let (value, unfit) = read(b"{u\x02\0\0\0idu\x01\0\0\0xu\x01\0\0\0v<\0\0\0\0").unwrap();
+        let (value, not_json) = read(b"{u\x02\0\0\0idu\x01\0\0\0xu\x01\0\0\0v<\0\0\0\0").unwrap();
         assert_eq!(value, json!({"id": "x"}));
-        assert_eq!(unfit.unwrap().path, "[\"v\"]");
+        assert_eq!(not_json.unwrap().path, "[\"v\"]");
     }
 }

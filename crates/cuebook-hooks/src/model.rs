@@ -104,7 +104,7 @@ impl Model for CommandModel {
             return Err(late());
         };
         if !status.success() {
-            let printed = errors.told();
+            let printed = errors.shown_text();
             let colon = if printed.is_empty() { "" } else { ": " };
             return Err(Refusal::failed(format!("llm_call: {program:?} failed ({status}){colon}{printed}")));
         }
@@ -238,7 +238,7 @@ struct Errors {
 }
 
 impl Errors {
-    fn told(&self) -> String {
+    fn shown_text(&self) -> String {
         // At the end, or when the time is over, the existing part is reported.
         let _ = self.end.recv_timeout(GRACE);
         let bytes: Vec<u8> =

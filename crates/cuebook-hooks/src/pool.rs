@@ -34,14 +34,14 @@ const LOOK: Duration = Duration::from_millis(20);
 const TURNS_IN_VAIN: usize = 50;
 
 /// Something that waits for calls.
-pub trait Waiting: Send + 'static {
+pub trait PooledWorker: Send + 'static {
     /// Whether nothing of the last call still runs in it.
     fn is_quiet(&self) -> bool;
 }
 
 /// Workers that wait. Dropping it ends them.
 #[derive(Debug)]
-pub struct Pool<K: Eq + Hash + Send + 'static, W: Waiting> {
+pub struct Pool<K: Eq + Hash + Send + 'static, W: PooledWorker> {
     shared: Arc<Shared<K, W>>,
 }
 
@@ -56,7 +56,7 @@ struct Shared<K, W> {
 #[derive(Debug)]
 struct State<K, W> {
     /// By owner, those that have waited longest first.
-    waiting: HashMap<K, Vec<Waiter<W>>>,
+    waiting: HashMap<K, Vec<IdleWorker<W>>>,
     count: usize,
     /// Whether a thread looks after those that wait.
     watched: bool,
@@ -66,14 +66,14 @@ struct State<K, W> {
 }
 
 #[derive(Debug)]
-struct Waiter<W> {
+struct IdleWorker<W> {
     since: Instant,
     /// Whether it has been found quiet.
     quiet: bool,
     worker: W,
 }
 
-impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
+impl<K: Eq + Hash + Send + 'static, W: PooledWorker> Pool<K, W> {
     /// A pool that keeps at most so many workers, each for at most so long.
     pub fn new(most: usize, idle: Duration) -> Pool<K, W> {
         let state = State { waiting: HashMap::new(), count: 0, watched: false, asleep: false, closed: false };
@@ -85,7 +85,7 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
         let mut state = self.shared.lock();
         let waiting = state.waiting.get_mut(key)?;
         // An owner without a worker is forgotten when the waiting ones are next looked at.
-        let Waiter { worker, .. } = waiting.pop()?;
+        let IdleWorker { worker, .. } = waiting.pop()?;
         state.count -= 1;
         Some(worker)
     }
@@ -96,7 +96,7 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
             return;
         }
         let mut state = self.shared.lock();
-        let waiter = Waiter { since: Instant::now(), quiet: false, worker };
+        let waiter = IdleWorker { since: Instant::now(), quiet: false, worker };
         state.waiting.entry(key).or_default().push(waiter);
         state.count += 1;
         let too_many = if state.count > self.shared.most { state.remove_oldest() } else { None };
@@ -122,7 +122,7 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
     }
 }
 
-impl<K: Eq + Hash + Send + 'static, W: Waiting> Drop for Pool<K, W> {
+impl<K: Eq + Hash + Send + 'static, W: PooledWorker> Drop for Pool<K, W> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -134,7 +134,7 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Drop for Pool<K, W> {
     }
 }
 
-impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
+impl<K: Eq + Hash, W: PooledWorker> Shared<K, W> {
     fn lock(&self) -> MutexGuard<'_, State<K, W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -174,7 +174,7 @@ impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
     }
 }
 
-impl<K: Eq + Hash, W: Waiting> State<K, W> {
+impl<K: Eq + Hash, W: PooledWorker> State<K, W> {
     fn oldest(&self) -> Option<Instant> {
         self.waiting.values().filter_map(|waiting| waiting.first()).map(|waiter| waiter.since).min()
     }
@@ -185,7 +185,7 @@ impl<K: Eq + Hash, W: Waiting> State<K, W> {
             .waiting
             .values_mut()
             .find(|waiting| waiting.first().is_some_and(|waiter| waiter.since == oldest))?;
-        let Waiter { worker, .. } = waiting.remove(0);
+        let IdleWorker { worker, .. } = waiting.remove(0);
         self.waiting.retain(|_, waiting| !waiting.is_empty());
         self.count -= 1;
         Some(worker)
@@ -211,7 +211,7 @@ impl<K: Eq + Hash, W: Waiting> State<K, W> {
                 let due = !waiter.quiet && now.saturating_duration_since(waiter.since) >= LOOK / 2;
                 match due.then(|| waiter.worker.is_quiet()) {
                     Some(false) => restless.push(waiter.worker),
-                    Some(true) => waiting.push(Waiter { quiet: true, ..waiter }),
+                    Some(true) => waiting.push(IdleWorker { quiet: true, ..waiter }),
                     None => waiting.push(waiter),
                 }
             }
@@ -231,7 +231,7 @@ mod tests {
     /// A worker that counts how many have been ended.
     struct Ended(&'static AtomicUsize);
 
-    impl Waiting for Ended {
+    impl PooledWorker for Ended {
         fn is_quiet(&self) -> bool {
             true
         }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     /// Numbers below zero are restless.
-    impl Waiting for i32 {
+    impl PooledWorker for i32 {
         fn is_quiet(&self) -> bool {
             *self >= 0
         }

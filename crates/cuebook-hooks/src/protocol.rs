@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::marshal::{self, Writer};
-use crate::unfit::Unfit;
+use crate::not_json::NotJson;
 
 /// The bytes before a value that say how long it is.
 pub const HEADER: usize = 4;
@@ -134,7 +134,7 @@ impl Request<'_> {
 
 /// The answer to a question of a worker.
 #[derive(Debug)]
-pub enum Answered<'a> {
+pub enum HostAnswer<'a> {
     /// The value that was asked for.
     Value {
         /// The value.
@@ -149,23 +149,23 @@ pub enum Answered<'a> {
     },
 }
 
-impl<'a> From<&'a Refusal> for Answered<'a> {
-    fn from(refusal: &'a Refusal) -> Answered<'a> {
-        Answered::Raise { raise: refusal.exception, message: &refusal.message }
+impl<'a> From<&'a Refusal> for HostAnswer<'a> {
+    fn from(refusal: &'a Refusal) -> HostAnswer<'a> {
+        HostAnswer::Raise { raise: refusal.exception, message: &refusal.message }
     }
 }
 
-impl Answered<'_> {
+impl HostAnswer<'_> {
     /// The frame that says it. `None` if it is longer than a frame can be.
     pub fn frame(&self) -> Option<Vec<u8>> {
         let mut to = Writer::new(&[0; HEADER]);
         to.dict();
         match self {
-            Answered::Value { value } => {
+            HostAnswer::Value { value } => {
                 to.text("value");
                 to.value(value);
             }
-            Answered::Raise { raise, message } => {
+            HostAnswer::Raise { raise, message } => {
                 to.text("raise");
                 to.text(raise);
                 to.text("message");
@@ -199,14 +199,14 @@ pub struct Reply {
     /// The worker thinks that it should not be used again.
     pub over: bool,
     /// What in the arguments or the result JSON cannot hold.
-    pub unfit: Option<Unfit>,
+    pub not_json: Option<NotJson>,
 }
 
 impl Reply {
     /// Reads what a frame says. `None` if that is nothing that a worker says.
     pub fn read(bytes: &[u8]) -> Option<Reply> {
-        let (Json::Object(said), unfit) = marshal::read(bytes)? else { return None };
-        let mut reply = Reply { unfit, ..Reply::default() };
+        let (Json::Object(said), not_json) = marshal::read(bytes)? else { return None };
+        let mut reply = Reply { not_json, ..Reply::default() };
         for (name, value) in said {
             match (name.as_str(), value) {
                 ("ready", Json::Array(_)) => reply.ready = true,
@@ -253,7 +253,8 @@ pub enum Fault {
         yields: bool,
     },
     /// The result holds something that JSON cannot.
-    Unfit(Unfit),
+    #[serde(rename = "not_json")]
+    NotJson(NotJson),
     /// The result is larger than any that could be accepted.
     Large { size: u64 },
 }
@@ -363,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_its_length_and_its_value() {
-        let frame = Answered::Value { value: json!("é") }.frame().unwrap();
+        let frame = HostAnswer::Value { value: json!("é") }.frame().unwrap();
         assert_eq!(frame, b"\x13\0\0\0{u\x05\0\0\0valueu\x02\0\0\0\xc3\xa90");
         assert_eq!(length([0x13, 0, 0, 0]), frame.len() - HEADER);
     }

@@ -101,16 +101,16 @@ impl Interpreter {
             true => Err(format!("{} is not a Python interpreter with its library", program.display())),
             false => ask(program),
         };
-        let told = if is_script(given) { Some(ask(given)?) } else { None };
-        let given = told.as_ref().map_or(given, |told| &told.program);
+        let reported = if is_script(given) { Some(ask(given)?) } else { None };
+        let given = reported.as_ref().map_or(given, |reported| &reported.program);
         let resolved = given.canonicalize().map_err(|error| format!("{}: {error}", given.display()))?;
         let environment = Environment::of(given);
-        let (prefix, version) = match (find_library(&resolved), &told) {
+        let (prefix, version) = match (find_library(&resolved), &reported) {
             (Some(found), _) => found,
-            (None, Some(told)) => (told.prefix.clone(), told.version),
+            (None, Some(reported)) => (reported.prefix.clone(), reported.version),
             (None, None) => {
-                let told = ask(given)?;
-                (told.prefix, told.version)
+                let reported = ask(given)?;
+                (reported.prefix, reported.version)
             }
         };
         let mut readable = libraries(&prefix);
@@ -270,12 +270,12 @@ fn is_script(path: &Path) -> bool {
 /// Runs a program that claims to be Python, and lets it say what it is.
 fn ask(program: &Path) -> Result<InterpreterInfo, String> {
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(told) = answers.as_ref().and_then(|answers| answers.get(program)) {
-        return Ok(told.clone());
+    if let Some(reported) = answers.as_ref().and_then(|answers| answers.get(program)) {
+        return Ok(reported.clone());
     }
     let output = run(program)?;
     let mut lines = output.lines();
-    let told = (|| {
+    let reported = (|| {
         let (executable, prefix, version) = (lines.next()?, lines.next()?, lines.next()?);
         let (major, minor) = version.split_once('.')?;
         Some(InterpreterInfo {
@@ -284,14 +284,14 @@ fn ask(program: &Path) -> Result<InterpreterInfo, String> {
             version: (major.parse().ok()?, minor.parse().ok()?),
         })
     })();
-    let Some(told) = told else {
+    let Some(reported) = reported else {
         return Err(format!("{} is not Python", program.display()));
     };
-    if is_script(&told.program) {
-        return Err(format!("{} leads to another script, {}", program.display(), told.program.display()));
+    if is_script(&reported.program) {
+        return Err(format!("{} leads to another script, {}", program.display(), reported.program.display()));
     }
-    answers.get_or_insert_default().insert(program.to_owned(), told.clone());
-    Ok(told)
+    answers.get_or_insert_default().insert(program.to_owned(), reported.clone());
+    Ok(reported)
 }
 
 fn run(program: &Path) -> Result<String, String> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::pool::Waiting;
+use crate::pool::PooledWorker;
 use crate::protocol::{self, HEADER, Reply};
 use crate::sandbox::{Ending, Sandboxed};
 
@@ -25,7 +25,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Why a call, or a worker, came to no good end.
 #[derive(Debug)]
-pub enum Broken {
+pub enum CallFailure {
     /// The time was over, perhaps while it waited for this function of its context.
     Timeout(Option<String>),
     /// The process ended, in this way, or is about to if that is unknown.
@@ -53,10 +53,10 @@ pub struct Worker {
 
 impl Worker {
     /// Takes over a process that has just been started, and waits until it is ready.
-    pub fn new(sandboxed: Sandboxed) -> Result<Worker, (Broken, Option<String>)> {
+    pub fn new(sandboxed: Sandboxed) -> Result<Worker, (CallFailure, Option<String>)> {
         for pipe in [sandboxed.requests.as_fd(), sandboxed.replies.as_fd(), sandboxed.printed.as_fd()] {
             if rustix::io::ioctl_fionbio(pipe, true).is_err() {
-                return Err((Broken::Rubbish("pipes that cannot be watched"), None));
+                return Err((CallFailure::Rubbish("pipes that cannot be watched"), None));
             }
         }
         let mut worker = Worker {
@@ -71,7 +71,7 @@ impl Worker {
         match worker.receive(KEPT, Instant::now() + STARTUP) {
             Ok(Reply { ready: true, .. }) => Ok(worker),
             Ok(_) => {
-                let broken = worker.end(Broken::Rubbish("an invalid reply"));
+                let broken = worker.end(CallFailure::Rubbish("an invalid reply"));
                 Err((broken, worker.printed()))
             }
             Err(broken) => {
@@ -95,7 +95,7 @@ impl Worker {
         id: &str,
         (most, deadline): (usize, Instant),
         mut answer: impl FnMut(&str, &Reply) -> Vec<u8>,
-    ) -> Result<Reply, Broken> {
+    ) -> Result<Reply, CallFailure> {
         let began = Instant::now();
         self.printed = Printed::default();
         self.asked = false;
@@ -107,7 +107,7 @@ impl Worker {
             }
             match self.receive(most, deadline) {
                 Ok(reply) if reply.id != id => {
-                    break Err(self.end(Broken::Rubbish("a reply to another call")));
+                    break Err(self.end(CallFailure::Rubbish("a reply to another call")));
                 }
                 Ok(reply) => match &reply.ask {
                     Some(function) => {
@@ -119,7 +119,7 @@ impl Worker {
                         outcome = self.send(&frame, deadline);
                     }
                     None if !self.incoming.is_empty() => {
-                        break Err(self.end(Broken::Rubbish("more than one reply")));
+                        break Err(self.end(CallFailure::Rubbish("more than one reply")));
                     }
                     // What it printed before was there before the reply, and has been taken with it.
                     None => break Ok(reply),
@@ -129,7 +129,7 @@ impl Worker {
         };
         self.busy += began.elapsed();
         outcome.map_err(|broken| match broken {
-            Broken::Timeout(_) => Broken::Timeout(waited),
+            CallFailure::Timeout(_) => CallFailure::Timeout(waited),
             broken => broken,
         })
     }
@@ -140,9 +140,9 @@ impl Worker {
     }
 
     /// Ends the process after something went wrong, and finds out what if it had ended by itself.
-    fn end(&mut self, broken: Broken) -> Broken {
+    fn end(&mut self, broken: CallFailure) -> CallFailure {
         let broken = match broken {
-            Broken::Ended(None) => Broken::Ended(self.sandboxed.wait(LAST_WORDS)),
+            CallFailure::Ended(None) => CallFailure::Ended(self.sandboxed.wait(LAST_WORDS)),
             broken => {
                 self.drain_printed();
                 broken
@@ -154,29 +154,29 @@ impl Worker {
     }
 
     /// Sends a frame.
-    fn send(&mut self, frame: &[u8], deadline: Instant) -> Result<(), Broken> {
+    fn send(&mut self, frame: &[u8], deadline: Instant) -> Result<(), CallFailure> {
         let mut rest = frame;
         while !rest.is_empty() {
             match self.sandboxed.requests.write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(true, deadline)?,
-                Err(_) => return Err(Broken::Ended(None)),
+                Err(_) => return Err(CallFailure::Ended(None)),
             }
         }
         Ok(())
     }
 
     /// Receives a frame of at most so many bytes.
-    fn receive(&mut self, most: usize, deadline: Instant) -> Result<Reply, Broken> {
+    fn receive(&mut self, most: usize, deadline: Instant) -> Result<Reply, CallFailure> {
         loop {
             if let Some(header) = self.incoming.first_chunk::<HEADER>() {
                 let size = protocol::length(*header);
                 if size > most {
-                    return Err(Broken::TooLarge(size));
+                    return Err(CallFailure::TooLarge(size));
                 }
                 if let Some(value) = self.incoming.get(HEADER..HEADER + size) {
-                    let reply = Reply::read(value).ok_or(Broken::Rubbish("an invalid reply"))?;
+                    let reply = Reply::read(value).ok_or(CallFailure::Rubbish("an invalid reply"))?;
                     self.incoming.drain(..HEADER + size);
                     return Ok(reply);
                 }
@@ -187,10 +187,10 @@ impl Worker {
     }
 
     /// Waits until something can be sent or has been received, and takes what was printed meanwhile.
-    fn wait(&mut self, sending: bool, deadline: Instant) -> Result<(), Broken> {
+    fn wait(&mut self, sending: bool, deadline: Instant) -> Result<(), CallFailure> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Broken::Timeout(None));
+            return Err(CallFailure::Timeout(None));
         }
         // No call takes longer than this many seconds, or it is asked again.
         let left = left.min(Duration::from_secs(3600));
@@ -216,7 +216,7 @@ impl Worker {
         };
         match poll(watched, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return Err(Broken::Rubbish("pipes that cannot be watched")),
+            Err(_) => return Err(CallFailure::Rubbish("pipes that cannot be watched")),
         }
         let replied = !watched[0].revents().is_empty();
         let printed = !self.printed.closed && !watched[1].revents().is_empty();
@@ -228,10 +228,10 @@ impl Worker {
         }
         if sending {
             // Only its end is reported while nothing was asked for.
-            return Err(Broken::Ended(None));
+            return Err(CallFailure::Ended(None));
         }
         match self.sandboxed.replies.read(&mut self.chunk) {
-            Ok(0) => Err(Broken::Ended(None)),
+            Ok(0) => Err(CallFailure::Ended(None)),
             Ok(count) => {
                 self.incoming.extend_from_slice(&self.chunk[..count]);
                 Ok(())
@@ -239,7 +239,7 @@ impl Worker {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 Ok(())
             }
-            Err(_) => Err(Broken::Ended(None)),
+            Err(_) => Err(CallFailure::Ended(None)),
         }
     }
 
@@ -259,7 +259,7 @@ impl Worker {
     }
 }
 
-impl Waiting for Worker {
+impl PooledWorker for Worker {
     fn is_quiet(&self) -> bool {
         self.sandboxed.is_quiet()
     }

@@ -61,10 +61,10 @@ fn a_program_that_fails_tells_the_end_of_its_errors() {
 
     let script = "yes ä | head -n 50000 >&2; printf 'a\\033[1mb' >&2; kill -9 $$";
     let refusal = sh(script).ask(&ask("")).unwrap_err();
-    let (start, told) = refusal.message.split_once("): ").unwrap();
+    let (start, reported) = refusal.message.split_once("): ").unwrap();
     assert!(start.contains("signal"), "{start}");
-    assert_eq!(told.chars().count(), 2000);
-    assert!(told.ends_with("ä\na[1mb"), "{told}");
+    assert_eq!(reported.chars().count(), 2000);
+    assert!(reported.ends_with("ä\na[1mb"), "{reported}");
 
     let refusal = CommandModel::new(vec!["/no/such/program".into()]).ask(&ask("")).unwrap_err();
     assert!(refusal.message.contains("does not start"), "{}", refusal.message);
@@ -94,7 +94,7 @@ fn a_slow_program_is_killed_with_its_children() {
     }
 }
 
-/// If a process is there and not a mere entry that nobody has collected yet.
+/// If a process is there and not a mere entry that no one has collected yet.
 fn runs(pid: &str) -> bool {
     let listed = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     let state = String::from_utf8(listed.stdout).unwrap();

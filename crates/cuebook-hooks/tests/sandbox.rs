@@ -304,7 +304,7 @@ fn git_works_in_a_repository_that_it_is_given() {
         ["-c", "git rev-parse --abbrev-ref HEAD >&4; git log --format=%s >&4; git status --short >&4"]
             .map(Into::into)
             .to_vec();
-    // As root the program is nobody, and git refuses repositories of others unless it is told that they are safe. These
+    // As root the program is nobody, and git refuses repositories of others unless they are marked as safe. These
     // variables tell it, without a file; the others keep it from the user's and the system's settings, which are not there.
     test.profile.environment.extend(
         [

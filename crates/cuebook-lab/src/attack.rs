@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-pub use forgery::{Aim, DIGITS, FORGERIES, Forgery, huge};
+pub use forgery::{DIGITS, FORGERIES, ForgedKind, Forgery, huge};
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, printable};
@@ -40,14 +40,14 @@ pub struct Attack {
     /// Whether it has hooks or variable providers, and whether they took part.
     pub hooks: Option<bool>,
     /// What was driven: each input, and then all of them at once if there are several.
-    pub inputs: Vec<Driven>,
+    pub inputs: Vec<InputReport>,
     /// Everything that did not hold.
     pub breaches: Vec<Breach>,
 }
 
 /// What became of one input.
 #[derive(Debug, Clone)]
-pub struct Driven {
+pub struct InputReport {
     /// Its name; `None` for all inputs at once.
     pub input: Option<String>,
     /// What it is declared to be.
@@ -111,13 +111,13 @@ impl Attack {
             "hooks": self.hooks,
             "held": self.held(),
             "tried": self.tried(),
-            "inputs": self.inputs.iter().map(Driven::to_json).collect::<Vec<_>>(),
+            "inputs": self.inputs.iter().map(InputReport::to_json).collect::<Vec<_>>(),
             "breaches": self.breaches.iter().map(Breach::to_json).collect::<Vec<_>>(),
         })
     }
 }
 
-impl Driven {
+impl InputReport {
     /// How many values were refused.
     pub fn refusals(&self) -> usize {
         self.refused.values().sum()
@@ -217,9 +217,9 @@ const NOT_DRIVEN: &str = "pass values that render with --var, or check how the t
 
 /// Values in one line that fits on a screen.
 fn shown(values: &Json) -> String {
-    const MOST: usize = 400;
+    const MAX: usize = 400;
     let text = values.to_string();
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

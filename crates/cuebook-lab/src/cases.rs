@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::book::Book;
 use crate::changes::Line;
@@ -42,6 +42,8 @@ pub struct CaseFile {
     pub name: String,
     path: PathBuf,
     found: Found,
+    /// The one case that is wanted.
+    only: Option<String>,
 }
 
 /// What became of a case.
@@ -149,6 +151,11 @@ impl Snapshot {
 }
 
 impl CaseFile {
+    /// The same file with one case alone.
+    pub fn only(self, case: impl Into<String>) -> CaseFile {
+        CaseFile { only: Some(case.into()), ..self }
+    }
+
     /// The file of cases of a prompt, if it lies on disk.
     pub(crate) fn of(found: Found, book: &Book) -> Option<CaseFile> {
         let candidate = &found.candidate;
@@ -161,7 +168,14 @@ impl CaseFile {
         };
         let path = candidate.root.path(&candidate.file(&file))?;
         let name = files::display_name(book.library().root(), &path);
-        Some(CaseFile { prompt: found.id.clone(), source: candidate.source.clone(), name, path, found })
+        Some(CaseFile {
+            prompt: found.id.clone(),
+            source: candidate.source.clone(),
+            name,
+            path,
+            found,
+            only: None,
+        })
     }
 
     /// The path of the file.
@@ -236,8 +250,14 @@ pub fn case_files(book: &Book, targets: &[String]) -> Result<Vec<CaseFile>> {
     Ok(list)
 }
 
-/// Runs the cases of a file. `told` hears of each as soon as it is done.
-pub fn run_cases(book: &Book, file: &CaseFile, mut told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
+/// The name and the inputs of each case of a file.
+pub fn case_inputs(book: &Book, file: &CaseFile) -> Result<Vec<(String, Map<String, Json>)>> {
+    let cases = read::read(&file.read(book)?)?;
+    Ok(cases.into_iter().map(|case| (case.name, case.said.inputs)).collect())
+}
+
+/// Runs the cases of a file. `reported` hears of each as soon as it is done.
+pub fn run_cases(book: &Book, file: &CaseFile, mut reported: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
     let source = file.read(book)?;
     let cases = read::read(&source)?;
     let mut known: HashMap<String, Result<Arc<Prepared>>> = HashMap::new();
@@ -245,7 +265,8 @@ pub fn run_cases(book: &Book, file: &CaseFile, mut told: impl FnMut(&Outcome)) -
     let mut roots = vec![book.library().root().to_owned()];
     roots.extend(book.library().roots()?.iter().filter_map(|root| root.folder().map(Path::to_owned)));
     let mut outcomes = Vec::new();
-    for case in &cases {
+    let is_wanted = |name: &str| file.only.as_deref().is_none_or(|only| only == name);
+    for case in cases.iter().filter(|case| is_wanted(&case.name)) {
         let settings = &case.said.settings;
         let clock = settings.now.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
         let book = book.for_cases(clock, DIGITS);
@@ -260,7 +281,7 @@ pub fn run_cases(book: &Book, file: &CaseFile, mut told: impl FnMut(&Outcome)) -
         });
         let context = Arc::unwrap_or_clone(context.clone());
         let outcome = run::run(prepared.clone(), case, source.text(), &roots, context);
-        told(&outcome);
+        reported(&outcome);
         outcomes.push(outcome);
     }
     Ok(outcomes)

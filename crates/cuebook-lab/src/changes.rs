@@ -63,14 +63,14 @@ impl Line {
     }
 }
 
-/// The difference between two texts; nothing, if there is none. If the second one was rendered, lines that are new know their
+/// The difference between two texts; nothing, if it is missing. If the second one was rendered, lines that are new know their
 /// origins.
 pub fn compare(before: &str, after: &str, rendered: Option<&Rendered>) -> Vec<Line> {
     let new = |offset| rendered.and_then(|rendered| origin_at(rendered, offset));
     compare_with(before, after, &|_| None, &new)
 }
 
-/// The difference between two texts; nothing, if there is none. Lines that only one of them has are asked for their origins: by
+/// The difference between two texts; nothing, if it is missing. Lines that only one of them has are asked for their origins: by
 /// the offset of the first byte that differs from the line in whose place it stands.
 pub fn compare_with(
     before: &str,

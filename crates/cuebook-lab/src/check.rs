@@ -13,10 +13,10 @@ mod include;
 mod pack;
 mod partial;
 mod permission;
+mod render_warnings;
 mod resolution;
 mod section;
 mod speech;
-mod surprise;
 mod text;
 mod undeclared;
 mod unused;
@@ -47,7 +47,7 @@ const PROMPT_RULES: &[PromptRule] = &[
     callable::check,
     text::check,
     speech::check,
-    surprise::check,
+    render_warnings::check,
     section::check,
     directive::check,
     include::check,
@@ -94,7 +94,11 @@ pub fn check(book: &Book, targets: &[String], progress: impl FnMut(&str)) -> Res
 }
 
 /// Looks at the prompts that are named, or at the whole library. Editors keep what it gives back, and `check` tells it.
-pub(crate) fn examine(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Everything> {
+pub(crate) fn examine(
+    book: &Book,
+    targets: &[String],
+    mut progress: impl FnMut(&str),
+) -> Result<CheckedLibrary> {
     // One prompt is found faster without.
     let basis = if targets.is_empty() { Basis::of_library(book)? } else { Basis::of_prompts(book)? };
     let mut checker = Checker::new(book, &basis);
@@ -116,22 +120,22 @@ pub(crate) fn examine(book: &Book, targets: &[String], mut progress: impl FnMut(
         }
     }
     let Checker { prompts, findings, .. } = checker;
-    Ok(Everything { basis, prompts, findings })
+    Ok(CheckedLibrary { basis, prompts, findings })
 }
 
 /// Everything that was looked at.
 #[derive(Debug)]
-pub(crate) struct Everything {
+pub(crate) struct CheckedLibrary {
     pub(crate) basis: Basis,
     /// The prompts, each with its findings.
-    pub(crate) prompts: Vec<Examined>,
+    pub(crate) prompts: Vec<CheckedPrompt>,
     /// Findings about the library as a whole.
     pub(crate) findings: Vec<Diagnostic>,
 }
 
 /// What is known of a prompt that was looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct Examined {
+pub(crate) struct CheckedPrompt {
     pub(crate) found: Found,
     /// The files that it is made from; those of the last time, if it cannot be read.
     pub(crate) files: BTreeSet<PathBuf>,
@@ -179,10 +183,10 @@ impl Basis {
     }
 
     /// Looks at one prompt.
-    pub(crate) fn examine(&self, book: &Book, found: &Found) -> Examined {
+    pub(crate) fn examine(&self, book: &Book, found: &Found) -> CheckedPrompt {
         let mut checker = Checker::new(book, self);
         checker.prompt(found);
-        let nothing = || Examined { found: found.clone(), files: BTreeSet::new(), findings: Vec::new() };
+        let nothing = || CheckedPrompt { found: found.clone(), files: BTreeSet::new(), findings: Vec::new() };
         checker.prompts.pop().unwrap_or_else(nothing)
     }
 
@@ -209,7 +213,7 @@ fn namespaces(library: &Library, survey: Option<&Survey>) -> Vec<String> {
 struct Checker<'r> {
     book: &'r Book,
     basis: &'r Basis,
-    prompts: Vec<Examined>,
+    prompts: Vec<CheckedPrompt>,
     findings: Vec<Diagnostic>,
 }
 
@@ -264,7 +268,7 @@ impl<'r> Checker<'r> {
     fn together<'p>(&mut self, prompts: &'p [Found], progress: &mut dyn FnMut(&str)) {
         let (book, basis, buffers) = (self.book, self.basis, Buffers::active());
         let next = AtomicUsize::new(0);
-        let work = |tell: Sender<&'p [Found]>| {
+        let work = |sender: Sender<&'p [Found]>| {
             let mut done = Vec::new();
             loop {
                 let start = next.fetch_add(AT_ONCE, Ordering::Relaxed);
@@ -273,25 +277,25 @@ impl<'r> Checker<'r> {
                     return done;
                 }
                 // The receiver lives for as long as one of these threads works.
-                let _ = tell.send(mine);
+                let _ = sender.send(mine);
                 let mut part = Checker::new(book, basis);
                 mine.iter().for_each(|found| part.prompt(found));
                 done.push((start, part.prompts));
             }
         };
-        let (tell, told) = std::sync::mpsc::channel();
-        let mut parts: Vec<(usize, Vec<Examined>)> = std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let mut parts: Vec<(usize, Vec<CheckedPrompt>)> = std::thread::scope(|scope| {
             let mut workers = Vec::new();
             for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
-                let (tell, work, buffers) = (tell.clone(), &work, &buffers);
+                let (sender, work, buffers) = (sender.clone(), &work, &buffers);
                 let thread = std::thread::Builder::new().stack_size(STACK);
                 // Without another thread the others do its share.
-                workers.extend(thread.spawn_scoped(scope, move || buffers.during(|| work(tell))));
+                workers.extend(thread.spawn_scoped(scope, move || buffers.during(|| work(sender))));
             }
             // If there is no other thread at all, this one works.
-            let mut parts = if workers.is_empty() { work(tell.clone()) } else { Vec::new() };
-            drop(tell);
-            told.iter().flatten().for_each(|found| progress(&found.candidate.source));
+            let mut parts = if workers.is_empty() { work(sender.clone()) } else { Vec::new() };
+            drop(sender);
+            receiver.iter().flatten().for_each(|found| progress(&found.candidate.source));
             for worker in workers {
                 parts.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
@@ -386,7 +390,7 @@ impl<'r> Checker<'r> {
 
     /// Checks one prompt in every language that it has a template for.
     fn prompt(&mut self, found: &Found) {
-        let mut one = Examined {
+        let mut one = CheckedPrompt {
             found: found.clone(),
             files: place(&found.candidate).into_iter().collect(),
             findings: Vec::new(),
@@ -426,7 +430,7 @@ impl<'r> Checker<'r> {
     }
 
     /// Looks at what can be read of a prompt that is half written.
-    fn rest(&self, found: &Found, language: &str, error: &Error, one: &mut Examined) {
+    fn rest(&self, found: &Found, language: &str, error: &Error, one: &mut CheckedPrompt) {
         for finding in error.diagnostics() {
             let name = finding.file_name().filter(|_| error.kind() == ErrorKind::PromptRead);
             one.files.extend(name.map(|name| self.library().root().join(name)));
@@ -445,7 +449,7 @@ impl<'r> Checker<'r> {
     }
 
     /// Notes the files that a prompt is made from.
-    fn note_files(&self, one: &mut Examined, prepared: &Prepared) {
+    fn note_files(&self, one: &mut CheckedPrompt, prepared: &Prepared) {
         let root = self.library().root();
         let outline = prepared.outline();
         one.files.extend(outline.units().iter().map(|unit| root.join(unit.source().name())));
@@ -455,7 +459,7 @@ impl<'r> Checker<'r> {
         one.files.extend(prompt.code.iter().map(|code| root.join(code.name())));
     }
 
-    fn apply(&self, rules: &[PromptRule], prepared: &Prepared, one: &mut Examined) {
+    fn apply(&self, rules: &[PromptRule], prepared: &Prepared, one: &mut CheckedPrompt) {
         for rule in rules {
             one.findings.extend(rule(prepared, &self.basis.namespaces));
         }
@@ -488,7 +492,7 @@ pub(crate) fn merged(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
     findings
 }
 
-/// Whether a finding is about a circle, which may be told in another file.
+/// Whether a finding is about a circle, which may be reported in another file.
 pub(crate) fn is_circle(finding: &Diagnostic) -> bool {
     cycle::places(finding).is_some()
 }
@@ -548,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn many_prompts_are_looked_at_together_and_give_what_each_gives_alone() {
+    fn checking_many_prompts_equals_checking_each() {
         let folder = tempfile::tempdir().unwrap();
         let count = MANY * 3 + 5;
         for number in 0..count {
@@ -558,12 +562,12 @@ mod tests {
             std::fs::write(path.join("template.md"), template).unwrap();
         }
         let book = Book::open(folder.path());
-        let mut told = Vec::new();
-        let report = book.check(&[], |source| told.push(source.to_owned())).unwrap();
-        assert_eq!((report.prompts, told.len()), (count, count));
-        told.sort();
-        told.dedup();
-        assert_eq!(told.len(), count, "each is told once");
+        let mut receiver = Vec::new();
+        let report = book.check(&[], |source| receiver.push(source.to_owned())).unwrap();
+        assert_eq!((report.prompts, receiver.len()), (count, count));
+        receiver.sort();
+        receiver.dedup();
+        assert_eq!(receiver.len(), count, "each is told once");
         let said =
             |findings: &[Diagnostic]| findings.iter().map(|found| format!("{found:?}")).collect::<Vec<_>>();
         let mut alone = Vec::new();
@@ -588,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_includes_itself_is_a_warning_and_one_that_extends_itself_an_error() {
+    fn self_include_is_a_warning_self_extend_an_error() {
         let includes = "{% if x %}{% include 'p/template.md' %}{% endif %}\n";
         assert_eq!(codes(&[("prompts/p/template.md", includes)]), ["CB307"]);
         let report = |text: &str| {

@@ -2,7 +2,7 @@
 //!
 //! A prompt becomes a draft (`source.rs`, `draft.rs`): its text as words and names, and everything else that notations share. Each
 //! target writes drafts as files (`template.rs`, `prompty.rs`, `sections.rs`, `directive.rs`), and the files are read and rendered
-//! before they are given out (`verify.rs`), without what the report says to be different (`spared.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
+//! before they are given out (`verify.rs`), without what the report says to be different (`reported_differences.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
 //!
 //! Nothing here decides where files go: the caller writes them.
 
@@ -16,10 +16,10 @@ mod mustache;
 mod notation;
 mod prompty;
 mod report;
+mod reported_differences;
 mod sections;
 mod shape;
 mod source;
-mod spared;
 mod template;
 mod verify;
 mod words;
@@ -27,7 +27,7 @@ mod words;
 use serde_json::{Value as Json, json};
 
 pub use built_in::BuiltIn;
-pub use report::{Entry, Fate, Report};
+pub use report::{Entry, EntryKind, Report};
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
@@ -39,7 +39,7 @@ use verify::Bench;
 pub struct Target {
     /// The notation.
     pub dialect: BuiltIn,
-    /// The name of its file or folder, without the ending; that of the prompt if there is none.
+    /// The name of its file or folder, without the ending; that of the prompt if it is missing.
     pub name: Option<String>,
     /// The folder below `.ai/directives` that a directive is to lie in; empty if it is that folder itself.
     pub category: String,

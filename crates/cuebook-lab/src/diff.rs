@@ -6,7 +6,7 @@
 //! hooks), the texts line by line with where each line came from, the roles of their messages, and their tokens.
 //!
 //! What keeps a version from being rendered does not keep the rest from being compared, and is reported: values that are missing
-//! are stood in for ([`Assumed`]), code that may not run is not run ([`NotRun`]), and where all that does not help the files
+//! are stood in for ([`AssumedVariable`]), code that may not run is not run ([`NotRun`]), and where all that does not help the files
 //! themselves are compared ([`Basis::Files`]). Nothing here starts a process or knows of revisions: the code that opens books at
 //! other places says by [`Names`] what their files are called.
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 pub use entry::{Aspect, Detail, Entry, Kind};
 pub use names::Names;
-pub use rendering::{Assumed, Basis, NotRun};
+pub use rendering::{AssumedVariable, Basis, NotRun};
 pub use version::Version;
 
 use crate::changes::{Change, Line, compare_with};
@@ -37,9 +37,9 @@ use rendering::Outcome;
 #[derive(Debug)]
 pub struct Diff {
     /// The first version.
-    pub before: Told,
+    pub before: VersionReport,
     /// The second one.
-    pub after: Told,
+    pub after: VersionReport,
     /// What their files declare differently, by aspect and in the order of the files.
     pub entries: Vec<Entry>,
     /// What was compared as text.
@@ -50,7 +50,7 @@ pub struct Diff {
 
 /// What is known of one version.
 #[derive(Debug)]
-pub struct Told {
+pub struct VersionReport {
     /// What it was asked for as.
     pub label: String,
     /// Its id.
@@ -66,7 +66,7 @@ pub struct Told {
     /// Its tokens; `None` if they could not be counted.
     pub ledger: Option<Ledger>,
     /// Required variables without a value, with what stood in for them.
-    pub assumed: Vec<Assumed>,
+    pub assumed: Vec<AssumedVariable>,
     /// Variables that its templates read, that have no value, and that can do without: they were absent.
     pub absent: Vec<String>,
     /// Code that takes part in its renders and was not run.
@@ -80,9 +80,9 @@ pub fn moment() -> Arc<dyn Clock> {
     Arc::new(FixedClock::stopped())
 }
 
-/// What one version is, rendered with its values. Required values that are missing have placeholders ([`Told::assumed`]).
-pub fn describe(version: &Version<'_>) -> Told {
-    told(version, rendering::render_one(version))
+/// What one version is, rendered with its values. Required values that are missing have placeholders ([`VersionReport::assumed`]).
+pub fn describe(version: &Version<'_>) -> VersionReport {
+    reported(version, rendering::render_one(version))
 }
 
 /// What a prompt says of itself and its notation decides.
@@ -101,7 +101,7 @@ pub fn compare(before: &Version<'_>, after: &Version<'_>) -> Diff {
         });
     }
     let (basis, text) = text(before, after, &one, &other);
-    let (before, after) = (told(before, one), told(after, other));
+    let (before, after) = (reported(before, one), reported(after, other));
     if let (Some(one), Some(other)) = (&before.roles, &after.roles)
         && one != other
     {
@@ -123,9 +123,9 @@ fn text(before: &Version<'_>, after: &Version<'_>, one: &Outcome, other: &Outcom
     (if assumed { Basis::Placeholders } else { Basis::Rendered }, lines)
 }
 
-fn told(version: &Version<'_>, outcome: Outcome) -> Told {
+fn reported(version: &Version<'_>, outcome: Outcome) -> VersionReport {
     let found = version.prepared().found();
-    let mut told = Told {
+    let mut reported = VersionReport {
         label: version.label().to_owned(),
         id: found.id.clone(),
         source: found.candidate.source.clone(),
@@ -140,14 +140,14 @@ fn told(version: &Version<'_>, outcome: Outcome) -> Told {
     };
     let counted = outcome.rendered.and_then(|rendered| {
         let messages = rendered.messages()?;
-        told.roles = Some(messages.iter().map(|message| message.role.to_string()).collect());
+        reported.roles = Some(messages.iter().map(|message| message.role.to_string()).collect());
         Ledger::of(&rendered)
     });
     match counted {
-        Ok(ledger) => told.ledger = Some(ledger),
-        Err(error) => told.failure = Some(version.retell(error)),
+        Ok(ledger) => reported.ledger = Some(ledger),
+        Err(error) => reported.failure = Some(version.rename_files(error)),
     }
-    told
+    reported
 }
 
 impl Diff {

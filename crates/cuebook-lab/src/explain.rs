@@ -3,7 +3,7 @@
 
 mod page;
 mod picture;
-mod whence;
+mod source_of;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::render::{Origin, Rendered, Span};
 use crate::variables::{Context, Layer, Variables};
 pub use page::{is_page, page};
 pub use picture::{is_picture, picture};
-pub use whence::{Answer, Piece, Position};
+pub use source_of::{Answer, Piece, Position};
 
 /// Everything about one render.
 #[derive(Debug)]
@@ -174,7 +174,7 @@ pub fn label(origin: &Origin) -> String {
         Origin::Value { shown, .. } => shown.iter().map(shown_label).collect::<Vec<_>>().join(", "),
         Origin::Rich { input, kind } => format!("{input} ({kind})"),
         Origin::Hook { prompt, function } => format!("{function} of {prompt}"),
-        Origin::Frame { name } => format!("frame {name}"),
+        Origin::Frame { name } => format!("the engine ({name})"),
         Origin::Literal { .. } => {
             origin.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()))
         }

@@ -1,15 +1,14 @@
-//! What a prompt costs: its tokens, by who put them there.
+//! The tokens of a prompt, by file, variable and section.
 //!
-//! A [`Ledger`] counts what a request says to a model: the text of the messages, the schemas of the tools and of the answer. Every token of
-//! the text belongs to the author of most of it, and to that section, so what is said of files, variables and sections adds
-//! up. [`Stability`] says how much of a request stays the same between two renders, and
-//! [`CachePlan`] what a provider's cache makes of that.
+//! A [`Ledger`] counts the tokens of a request: the text of the messages, the schemas of the tools and of the answer. A token of
+//! the text counts for the contributor and the section that wrote most of it, so the sums add up. [`Stability`] measures how much
+//! of a request stays the same between two renders, and [`CachePlan`] how much of it a provider's cache can reuse.
 //!
-//! What a provider puts around messages is not counted, and no pictures, sounds and documents: no provider says exactly what
-//! those cost. Nothing here asks a provider.
+//! The ledger does not count what a provider adds around messages, nor images, audio and documents: no provider publishes exact
+//! costs for those. It never calls a provider.
 
-mod alike;
 mod cache;
+mod common_prefix;
 mod contributor;
 mod side;
 mod spoken;
@@ -88,10 +87,10 @@ pub struct SectionTokens {
     pub tokens: usize,
 }
 
-/// What a contributor put into the messages.
+/// The tokens and bytes of one contributor.
 #[derive(Debug, Clone)]
 pub struct ContributorTokens {
-    /// Who.
+    /// The contributor.
     pub contributor: Contributor,
     /// The tokens that it wrote most of.
     pub tokens: usize,
@@ -101,7 +100,7 @@ pub struct ContributorTokens {
 
 /// The places of sections and contributors in their lists.
 #[derive(Default)]
-struct Known {
+struct Indexes {
     sections: HashMap<String, usize>,
     contributors: HashMap<Contributor, usize>,
 }
@@ -137,7 +136,7 @@ impl Ledger {
             self.sections.extend(paths.map(|path| SectionTokens { path, tokens: 0 }));
         }
         let spans: Vec<Span> = rendered.spans().filter(|span| !span.range.is_empty()).collect();
-        let mut known = Known::default();
+        let mut known = Indexes::default();
         for (index, section) in self.sections.iter().enumerate() {
             known.sections.entry(section.path.clone()).or_insert(index);
         }
@@ -159,10 +158,9 @@ impl Ledger {
         self.contributors.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
     }
 
-    fn count_part(&mut self, part: &SpokenPart, spans: &[Span], known: &mut Known) -> usize {
+    fn count_part(&mut self, part: &SpokenPart, spans: &[Span], known: &mut Indexes) -> usize {
         let pieces = match &part.from {
-            From::Text(range) => vec![range.clone()],
-            From::Pieces(pieces) => pieces.clone(),
+            From::Text(pieces) => pieces.clone(),
             From::Conversation(input) => {
                 let tokens = self.tokenizer.count(&part.text);
                 let contributor = Contributor::Rich { input: input.clone(), kind: "thread".to_owned() };
@@ -204,7 +202,7 @@ impl Ledger {
         tokens.len()
     }
 
-    fn add(&mut self, known: &mut Known, contributor: Contributor, tokens: usize, bytes: usize) {
+    fn add(&mut self, known: &mut Indexes, contributor: Contributor, tokens: usize, bytes: usize) {
         let index = *known.contributors.entry(contributor.clone()).or_insert(self.contributors.len());
         match self.contributors.get_mut(index) {
             Some(entry) => (entry.tokens, entry.bytes) = (entry.tokens + tokens, entry.bytes + bytes),

@@ -7,6 +7,7 @@
 mod actions;
 mod complete;
 mod cursor;
+mod declare;
 mod definition;
 mod folding;
 mod format;
@@ -14,12 +15,17 @@ mod hints;
 mod hover;
 mod index;
 mod layout;
+mod mend;
+mod moves;
 mod names;
 mod preview;
 mod references;
+mod rename;
 mod signature;
+mod spots;
 mod symbols;
 mod tokens;
+mod words;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -31,8 +37,8 @@ pub use actions::{Action, ActionKind};
 pub use complete::{Completion, CompletionKind};
 pub use folding::Fold;
 pub use hints::{Hint, Lens, LensKind};
-pub use names::Edit;
-pub use preview::{Part, Preview};
+pub use preview::{Part, Preview, with_placeholders};
+pub use rename::{Edit, Renaming};
 pub use signature::Signature;
 pub use symbols::{Symbol, SymbolKind};
 pub use tokens::{Token, TokenKind};
@@ -42,7 +48,8 @@ use crate::book::Book;
 use crate::check::{self, Basis};
 use crate::error::{Diagnostic, Result};
 use crate::files::Buffers;
-use crate::library::{CONFIG_FILE, Found, PROMPT_FILE, RootKind};
+use crate::items::ItemType;
+use crate::library::{CONFIG_FILE, Found, PROMPT_FILE, RootKind, TEMPLATE_FILE};
 use crate::prepared::Prepared;
 use crate::source::Place;
 use crate::targets::place;
@@ -94,7 +101,7 @@ pub struct Service {
     waiting: VecDeque<Source>,
     /// The same, to find one quickly.
     is_waiting: HashSet<Source>,
-    /// Changed files of which nothing has been told since.
+    /// Changed files of which nothing has been reported since.
     changed: BTreeSet<PathBuf>,
     /// Whether files came or went, so that the whole library must be looked at.
     is_stale: bool,
@@ -112,7 +119,7 @@ impl fmt::Debug for Service {
 
 /// Everything that is known of a library. It is made on another thread, because it takes long.
 #[derive(Debug)]
-pub struct Survey(check::Everything);
+pub struct Survey(check::CheckedLibrary);
 
 impl Survey {
     /// Looks at every prompt of a library, with the unsaved texts.
@@ -155,13 +162,13 @@ impl Service {
 
     /// Takes over what a survey found; what has changed since is looked at again. Returns the files whose findings may differ.
     pub fn install(&mut self, survey: Survey) -> BTreeSet<PathBuf> {
-        let Survey(check::Everything { basis, prompts, findings }) = survey;
+        let Survey(check::CheckedLibrary { basis, prompts, findings }) = survey;
         let mut changed = self.files_with_findings();
         self.basis = Some(basis);
         self.index = Index::default();
         let root = self.book.library().root().to_owned();
         for one in prompts {
-            self.index.set(one, |finding| file_of(&root, finding));
+            self.index.set(placed(&self.book, one), |finding| file_of(&root, finding));
         }
         self.findings = findings;
         self.forget_compiled();
@@ -215,8 +222,11 @@ impl Service {
     /// Notes that every prompt is to be looked at that a file is a part of.
     fn look_later(&mut self, path: &Path) {
         if let Some(found) = self.own_prompt(path) {
-            let examined =
-                check::Examined { found, files: BTreeSet::from([path.to_owned()]), findings: Vec::new() };
+            let examined = check::CheckedPrompt {
+                found,
+                files: BTreeSet::from([path.to_owned()]),
+                findings: Vec::new(),
+            };
             let root = self.book.library().root().to_owned();
             self.index.set(examined, |finding| file_of(&root, finding));
         }
@@ -266,6 +276,7 @@ impl Service {
             {
                 one.files.extend(before.files.iter().cloned());
             }
+            let one = placed(&self.book, one);
             let has_circle = one.findings.iter().any(check::is_circle);
             files.extend(self.index.set(one, |finding| file_of(&root, finding)));
             if has_circle {
@@ -291,7 +302,17 @@ impl Service {
     /// Whether a file belongs to the library or is a prompt anywhere.
     pub fn owns(&self, path: &Path) -> bool {
         let end = path.extension();
-        end.is_some_and(|end| end == "prompty") || self.index.uses(path) || self.is_in_library(path)
+        end.is_some_and(|end| end == "prompty")
+            || self.index.uses(path)
+            || self.is_in_library(path)
+            || self.is_item(path)
+    }
+
+    /// Whether a file is an item of the project or of the user.
+    fn is_item(&self, path: &Path) -> bool {
+        let spaces = self.book.library().spaces();
+        let kinds = [ItemType::Directive, ItemType::Tool, ItemType::Knowledge];
+        kinds.into_iter().any(|kind| spaces.at_path(kind, path).is_some())
     }
 
     fn is_in_library(&self, path: &Path) -> bool {
@@ -325,8 +346,8 @@ impl Service {
         let mut findings: Vec<Diagnostic> = others.into_iter().cloned().collect();
         if !circles.is_empty() {
             // A circle is reported once, from whichever prompt it is found.
-            let told = check::merged(self.index.circles().cloned().collect());
-            findings.extend(told.into_iter().filter(|finding| is_here(&finding)));
+            let reported = check::merged(self.index.circles().cloned().collect());
+            findings.extend(reported.into_iter().filter(|finding| is_here(&finding)));
         }
         check::merged(findings)
     }
@@ -383,7 +404,9 @@ impl Service {
         let file = path.file_name()?.to_str()?;
         let is_template = file == PROMPT_FILE || (file.starts_with("template.") && file.ends_with(".md"));
         let target = if is_template { path.parent()? } else { path };
-        let is_prompt = is_template || file.ends_with(".prompty") || file.ends_with(".sections.md");
+        let is_directive = || self.book.library().spaces().at_path(ItemType::Directive, path).is_some();
+        let is_prompt =
+            is_template || file.ends_with(".prompty") || file.ends_with(".sections.md") || is_directive();
         is_prompt.then(|| self.book.find_path(target).ok()).flatten()
     }
 
@@ -426,6 +449,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// The file that a finding is about. What belongs to no file is shown at the project's settings.
 fn file_of(root: &Path, finding: &Diagnostic) -> PathBuf {
     root.join(finding.file_name().unwrap_or(CONFIG_FILE))
+}
+
+/// Shows what belongs to no file, such as a missing signature, in the file of its prompt.
+fn placed(book: &Book, mut one: check::CheckedPrompt) -> check::CheckedPrompt {
+    if one.findings.iter().all(|finding| finding.file_name().is_some()) {
+        return one;
+    }
+    let Some(own) = place(&one.found.candidate) else { return one };
+    let files = [TEMPLATE_FILE, PROMPT_FILE].map(|file| own.join(file));
+    let own = if own.is_dir() { files.into_iter().find(|file| file.is_file()).unwrap_or(own) } else { own };
+    let name = book.library().name(&own);
+    let nowhere = one.findings.iter_mut().filter(|finding| finding.file_name().is_none());
+    nowhere.for_each(|finding| finding.file = Some(name.clone()));
+    one
 }
 
 /// Whether a file is one of a prompt's own: its one file, or a file in its folder.

@@ -28,7 +28,7 @@ const QUIET: Duration = Duration::from_millis(80);
 /// What changes all the time is reported now and then.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Files up to this size are compared by what is in them, larger ones by their times.
-const MOST_READ: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 
 /// Looks at everything that renders of a prompt depend on.
 #[derive(Debug)]
@@ -37,30 +37,30 @@ pub struct Watch<'b> {
     /// The prompt, and for which circumstances; `None` if not even that is known.
     prompt: Option<(String, Context)>,
     files: Vec<PathBuf>,
-    seen: Look,
+    seen: WatchedState,
 }
 
 /// What things looked like.
 #[derive(Debug)]
-struct Look {
-    prompt: Seen,
+struct WatchedState {
+    prompt: PromptState,
     files: BTreeMap<PathBuf, u64>,
 }
 
 #[derive(Debug)]
-enum Seen {
+enum PromptState {
     Nothing,
     Prompt(Arc<Prepared>),
     /// Why it could not be prepared.
     Error(String),
 }
 
-impl PartialEq for Look {
-    fn eq(&self, other: &Look) -> bool {
+impl PartialEq for WatchedState {
+    fn eq(&self, other: &WatchedState) -> bool {
         let same = match (&self.prompt, &other.prompt) {
-            (Seen::Nothing, Seen::Nothing) => true,
-            (Seen::Prompt(one), Seen::Prompt(other)) => Arc::ptr_eq(one, other),
-            (Seen::Error(one), Seen::Error(other)) => one == other,
+            (PromptState::Nothing, PromptState::Nothing) => true,
+            (PromptState::Prompt(one), PromptState::Prompt(other)) => Arc::ptr_eq(one, other),
+            (PromptState::Error(one), PromptState::Error(other)) => one == other,
             _ => false,
         };
         same && self.files == other.files
@@ -71,8 +71,12 @@ impl<'b> Watch<'b> {
     /// Takes the first look. Whatever changes from here on is noticed, so look first and render then.
     pub fn new(book: &'b Book, prompt: Option<(&str, &Context)>, files: Vec<PathBuf>) -> Watch<'b> {
         let prompt = prompt.map(|(prompt, context)| (prompt.to_owned(), context.clone()));
-        let mut watch =
-            Watch { book, prompt, files, seen: Look { prompt: Seen::Nothing, files: BTreeMap::new() } };
+        let mut watch = Watch {
+            book,
+            prompt,
+            files,
+            seen: WatchedState { prompt: PromptState::Nothing, files: BTreeMap::new() },
+        };
         watch.seen = watch.look();
         watch
     }
@@ -102,7 +106,7 @@ impl<'b> Watch<'b> {
         }
     }
 
-    fn look(&self) -> Look {
+    fn look(&self) -> WatchedState {
         let prepared = self.prompt.as_ref().map(|(prompt, context)| {
             let context = self.book.complete(context)?;
             self.book.prepare(prompt, &context)
@@ -116,11 +120,11 @@ impl<'b> Watch<'b> {
             }
         }
         let prompt = match prepared {
-            None => Seen::Nothing,
-            Some(Ok(prepared)) => Seen::Prompt(prepared),
-            Some(Err(error)) => Seen::Error(error.to_json().to_string()),
+            None => PromptState::Nothing,
+            Some(Ok(prepared)) => PromptState::Prompt(prepared),
+            Some(Err(error)) => PromptState::Error(error.to_json().to_string()),
         };
-        Look { prompt, files }
+        WatchedState { prompt, files }
     }
 
     /// Files and folders that a render reads and a compiled prompt does not hold.
@@ -128,7 +132,7 @@ impl<'b> Watch<'b> {
         let library = self.book.library();
         let mut files = Vec::new();
         let traits = prepared.prompt().dialect;
-        if (traits.is_tree || prepared.guests().iter().any(|guest| guest.is_tree()))
+        if (traits.is_tree || prepared.included_prompts().iter().any(|included| included.is_tree()))
             && let Ok(store) = Store::of_project(library.root())
         {
             files.push(store.root().to_owned());
@@ -150,12 +154,12 @@ impl<'b> Watch<'b> {
     }
 }
 
-/// The state of a file as a number; 0 if there is none.
+/// The state of a file as a number; 0 if it is missing.
 fn state(path: &Path) -> u64 {
     let Ok(metadata) = std::fs::metadata(path) else { return 0 };
     let mut hasher = DefaultHasher::new();
     metadata.is_file().hash(&mut hasher);
-    let bytes = match metadata.is_file() && metadata.len() <= MOST_READ {
+    let bytes = match metadata.is_file() && metadata.len() <= MAX_READ {
         true => std::fs::read(path).ok(),
         false => None,
     };
@@ -174,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_a_render_depends_on_is_noticed_and_nothing_else() {
+    fn watch_sees_every_dependency_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);

@@ -10,7 +10,13 @@ mod item;
 mod kind;
 mod listed;
 mod space;
+#[cfg(feature = "items")]
 mod system;
+#[cfg(not(feature = "items"))]
+mod system {
+    /// A program without the feature `items` has no items of its own.
+    pub(super) const FILES: &[(&str, &[u8])] = &[];
+}
 
 pub use id::ItemId;
 pub use item::{Item, Located, Verifier};

@@ -4,6 +4,12 @@
 //! change. The modules are [`items`] (ids and spaces), [`notation`] (readers of files), [`trust`] (signatures and approvals),
 //! [`overrides`] and [`library`] (folders, packs and settings).
 
+// A feature that is off leaves code unused that others share.
+#![cfg_attr(
+    not(all(feature = "items", feature = "packs", feature = "python")),
+    allow(dead_code, unused_imports)
+)]
+
 pub mod items;
 pub mod library;
 pub mod notation;
@@ -11,4 +17,4 @@ pub mod overrides;
 pub mod trust;
 
 pub(crate) use cuebook_prompt::{chat, prompt, template, variables};
-pub(crate) use cuebook_text::{error, files, json, node, source, yaml};
+pub(crate) use cuebook_text::{error, files, json, node, sha256, source, yaml};

@@ -5,7 +5,6 @@
 //! hundred thousand prompts opens as fast as an empty one and is never out of date. A conflict is never decided by the
 //! order of the places (see [`Library::choose`]).
 
-#[cfg_attr(not(feature = "archives"), allow(dead_code, unused_imports))]
 mod archive;
 #[doc(hidden)]
 pub mod builtin;
@@ -689,7 +688,7 @@ impl Library {
     /// Removes recorded choices, all in one step.
     pub(crate) fn forget(&self, ids: &[&str]) -> Result<()> {
         let path = self.resolutions.path();
-        resolution::update(path, &self.name(path), self.file_limit()?, |entries| {
+        resolution::update(&self.root, path, &self.name(path), self.file_limit()?, |entries| {
             entries.retain(|id, _| !ids.contains(&id.as_str()));
             Ok(())
         })
@@ -698,7 +697,7 @@ impl Library {
     /// Writes recorded choices, all in one step.
     pub(crate) fn record(&self, choices: &[(String, Resolution)]) -> Result<()> {
         let path = self.resolutions.path();
-        resolution::update(path, &self.name(path), self.file_limit()?, |entries| {
+        resolution::update(&self.root, path, &self.name(path), self.file_limit()?, |entries| {
             for (id, resolution) in choices {
                 let entry = resolution::entry(entries.get(id), resolution);
                 entries.insert(id.clone(), entry);

@@ -12,4 +12,6 @@ pub mod prompty;
 pub mod python;
 #[doc(hidden)]
 pub mod signature;
+pub(crate) mod toml;
+pub(crate) mod toml_error;
 pub mod tool;

@@ -9,6 +9,8 @@ pub(crate) mod approved;
 #[cfg(test)]
 mod binding_tests;
 mod declared;
+#[cfg_attr(not(feature = "items"), path = "trust/absent.rs")]
+mod ed25519;
 mod fence;
 mod grant;
 mod hashed;
@@ -19,12 +21,12 @@ mod purpose;
 mod seen;
 mod settings;
 mod sign;
+mod stamps;
 mod store;
 #[cfg(test)]
 mod tests;
 mod verify;
 
-pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};
 pub use fence::tool_requests;
 pub(crate) use grant::{GRANTS, file_of, resolved};

@@ -1,7 +1,7 @@
 //! What the service says, in the words of the protocol.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cuebook::error::Diagnostic;
 use cuebook::{Code, Severity, Variables};
@@ -45,7 +45,11 @@ pub(crate) fn capabilities() -> Json {
 }
 
 /// Answers to what an editor asks.
-pub(crate) struct Answers<'s>(pub(crate) &'s Service);
+pub(crate) struct Answers<'s> {
+    pub(crate) service: &'s Service,
+    /// Whether the editor can create and move files.
+    pub(crate) files: bool,
+}
 
 impl Answers<'_> {
     /// The answer to a request: `None` if there is no such request, and a message if it cannot be done.
@@ -56,7 +60,7 @@ impl Answers<'_> {
         }
         if method == "workspace/symbol" {
             let query = params["query"].as_str().unwrap_or_default();
-            let symbols = self.0.workspace_symbols(query).into_iter().map(|one| {
+            let symbols = self.service.workspace_symbols(query).into_iter().map(|one| {
                 json!({
                     "name": one.name,
                     "kind": kind_of(one.kind),
@@ -72,37 +76,45 @@ impl Answers<'_> {
             // A text that has no file, such as a new one.
             return (is_ours && document.is_string()).then_some(Ok(Json::Null));
         };
-        let text = self.0.text(&path).unwrap_or_default();
+        let text = self.service.text(&path).unwrap_or_default();
         let at = offset(&text, &params["position"]).unwrap_or(text.len());
         Some(Ok(match method {
             "textDocument/hover" => self
-                .0
+                .service
                 .hover(&path, at)
                 .map_or(Json::Null, |text| json!({"contents": {"kind": "markdown", "value": text}})),
             "textDocument/definition" => {
-                self.0.definition(&path, at).map_or(Json::Null, |found| self.location(&found))
+                self.service.definition(&path, at).map_or(Json::Null, |found| self.location(&found))
             }
             "textDocument/references" => {
-                self.0.references(&path, at).iter().map(|found| self.location(found)).collect()
+                self.service.references(&path, at).iter().map(|found| self.location(found)).collect()
             }
             "textDocument/documentHighlight" => {
-                let places = self.0.references(&path, at).into_iter().filter(|found| found.path == path);
-                let positions = Positions::of(&text);
-                places.map(|found| json!({"range": positions.range(&found.range())})).collect()
+                let (places, positions) = (self.service.highlights(&path, at), Positions::of(&text));
+                places.iter().map(|found| json!({"range": positions.range(&found.range())})).collect()
             }
             "textDocument/prepareRename" => self.prepare_rename(&path, &text, at),
             "textDocument/rename" => {
                 let to = params["newName"].as_str().unwrap_or_default();
-                match self.0.rename(&path, at, to) {
-                    Ok(edits) => self.edit(&edits, &[]),
+                match self.service.rename(&path, at, to) {
+                    Ok(renaming) if renaming.moves.is_empty() || self.files => {
+                        self.edit(&renaming.edits, &[], &renaming.moves)
+                    }
+                    Ok(_) => {
+                        let message =
+                            "this editor cannot move files: rename the file by hand, and run `cuebook check`";
+                        return Some(Err(message.to_owned()));
+                    }
                     Err(error) => {
-                        let told = error.diagnostic();
-                        let hint = told.hint.as_deref().map_or(String::new(), |hint| format!(": {hint}"));
-                        return Some(Err(format!("{}{hint}", told.message)));
+                        let reported = error.diagnostic();
+                        let hint = reported.hint.as_deref().map_or(String::new(), |hint| format!(": {hint}"));
+                        return Some(Err(format!("{}{hint}", reported.message)));
                     }
                 }
             }
-            "textDocument/completion" => self.0.complete(&path, at).into_iter().map(completion).collect(),
+            "textDocument/completion" => {
+                self.service.complete(&path, at).into_iter().map(completion).collect()
+            }
             "textDocument/signatureHelp" => self.signature(&path, at),
             "textDocument/documentSymbol" => self.symbols(&path, &text),
             "textDocument/documentLink" => self.links(&path, &text),
@@ -112,7 +124,7 @@ impl Answers<'_> {
             "textDocument/codeLens" => self.lenses(&path, &text),
             "textDocument/formatting" => {
                 let positions = Positions::of(&text);
-                let edits = self.0.format(&path).into_iter();
+                let edits = self.service.format(&path).into_iter();
                 edits.map(|edit| json!({"range": positions.range(&edit.location.range()), "newText": edit.text})).collect()
             }
             "textDocument/codeAction" => self.actions(&path, &text, &params["range"]),
@@ -123,17 +135,17 @@ impl Answers<'_> {
 
     /// The findings of a file.
     pub(crate) fn findings(&self, path: &Path) -> Vec<Json> {
-        let findings = self.0.findings(path);
+        let findings = self.service.findings(path);
         if findings.is_empty() {
             return Vec::new();
         }
-        let text = self.0.text(path).unwrap_or_default();
+        let text = self.service.text(path).unwrap_or_default();
         let positions = Positions::of(&text);
         findings.iter().map(|finding| self.shown(finding, &positions)).collect()
     }
 
     fn shown(&self, finding: &Diagnostic, positions: &Positions<'_>) -> Json {
-        let range = finding.place.as_ref().map_or(0..0, |place| self.0.location(place).range());
+        let range = finding.place.as_ref().map_or(0..0, |place| self.service.location(place).range());
         let severity = match finding.severity {
             Severity::Error => 1,
             Severity::Warning => 2,
@@ -144,7 +156,7 @@ impl Answers<'_> {
             None => finding.message.clone(),
         };
         let related = finding.related.iter().map(
-            |(place, label)| json!({"location": self.location(&self.0.location(place)), "message": label}),
+            |(place, label)| json!({"location": self.location(&self.service.location(place)), "message": label}),
         );
         json!({
             "range": positions.range(&range),
@@ -158,18 +170,18 @@ impl Answers<'_> {
     }
 
     fn location(&self, location: &Location) -> Json {
-        let text = self.0.text(&location.path).unwrap_or_default();
+        let text = self.service.text(&location.path).unwrap_or_default();
         json!({"uri": uri_of(&location.path), "range": Positions::of(&text).range(&location.range())})
     }
 
     fn prepare_rename(&self, path: &Path, text: &str, at: usize) -> Json {
-        let here = self.0.references(path, at).into_iter();
-        let mut here = here.filter(|found| found.path == path && found.start <= at && at <= found.end);
+        let here = self.service.highlights(path, at).into_iter();
+        let mut here = here.filter(|found| found.start <= at && at <= found.end);
         here.next().map_or(Json::Null, |found| Positions::of(text).range(&found.range()))
     }
 
     fn signature(&self, path: &Path, at: usize) -> Json {
-        let Some(found) = self.0.signature(path, at) else { return Json::Null };
+        let Some(found) = self.service.signature(path, at) else { return Json::Null };
         let parameters: Vec<Json> = found.parameters.iter().map(|label| json!({"label": label})).collect();
         let signature = json!({
             "label": found.label,
@@ -192,19 +204,14 @@ impl Answers<'_> {
             })
         };
         // The protocol forbids empty names.
-        self.0.symbols(path).into_iter().filter(|one| !one.name.is_empty()).map(symbol).collect()
+        self.service.symbols(path).into_iter().filter(|one| !one.name.is_empty()).map(symbol).collect()
     }
 
-    /// Includes and parents lead to their files.
+    /// What a file includes or names leads to its file.
     fn links(&self, path: &Path, text: &str) -> Json {
         let positions = Positions::of(text);
-        let files = self.0.symbols(path).into_iter().filter(|symbol| symbol.kind == SymbolKind::File);
-        let link = |symbol: Symbol| {
-            let range = symbol.location.range();
-            let target = self.0.definition(path, range.start + 1)?;
-            Some(json!({"range": positions.range(&range), "target": uri_of(&target.path)}))
-        };
-        files.filter_map(link).collect()
+        let link = |(at, target): (Location, PathBuf)| json!({"range": positions.range(&at.range()), "target": uri_of(&target)});
+        self.service.links(path).into_iter().map(link).collect()
     }
 
     fn folds(&self, path: &Path, text: &str) -> Json {
@@ -221,7 +228,7 @@ impl Answers<'_> {
             }
             folded
         };
-        self.0.folds(path).into_iter().map(fold).collect()
+        self.service.folds(path).into_iter().map(fold).collect()
     }
 
     /// Words as the protocol packs them: each by its distance from the one before.
@@ -229,7 +236,7 @@ impl Answers<'_> {
         let positions = Positions::of(text);
         let mut data: Vec<u64> = Vec::new();
         let mut before = (0, 0);
-        for token in self.0.tokens(path) {
+        for token in self.service.tokens(path) {
             let (line, column) = positions.line_column(token.range.start);
             let (_, end) = positions.line_column(token.range.end);
             let delta = line - before.0;
@@ -258,7 +265,7 @@ impl Answers<'_> {
             let at = &positions.range(&(hint.at..hint.at))["start"];
             json!({"position": at, "label": hint.text, "paddingLeft": !hint.text.starts_with(':')})
         };
-        self.0.hints(path, start..end).into_iter().map(hint).collect()
+        self.service.hints(path, start..end).into_iter().map(hint).collect()
     }
 
     fn lenses(&self, path: &Path, text: &str) -> Json {
@@ -269,13 +276,13 @@ impl Answers<'_> {
                 LensKind::Render => ("Preview", "cuebook.preview", vec![prompt]),
                 LensKind::Explain => ("Explain", "cuebook.explain", vec![prompt]),
                 LensKind::RunCase => {
-                    ("Run the cases", "cuebook.test", [prompt].into_iter().chain(lens.case).collect())
+                    ("Run the case", "cuebook.test", [prompt].into_iter().chain(lens.case).collect())
                 }
             };
             let command = json!({"title": title, "command": command, "arguments": arguments});
             json!({"range": positions.range(&lens.range), "command": command})
         };
-        self.0.lenses(path).into_iter().map(lens).collect()
+        self.service.lenses(path).into_iter().map(lens).collect()
     }
 
     fn actions(&self, path: &Path, text: &str, range: &Json) -> Json {
@@ -294,7 +301,7 @@ impl Answers<'_> {
                 shown["diagnostics"] = json!([self.shown(finding, &positions)]);
             }
             if !action.edits.is_empty() || !action.creates.is_empty() {
-                shown["edit"] = self.edit(&action.edits, &action.creates);
+                shown["edit"] = self.edit(&action.edits, &action.creates, &[]);
             }
             if let Some(command) = action.command {
                 shown["command"] =
@@ -302,25 +309,26 @@ impl Answers<'_> {
             }
             shown
         };
-        self.0.actions(path, start..end).into_iter().map(action).collect()
+        let actions = self.service.actions(path, start..end).into_iter();
+        actions.filter(|action| action.creates.is_empty() || self.files).map(action).collect()
     }
 
     /// One edit of several files.
-    fn edit(&self, edits: &[Edit], creates: &[(std::path::PathBuf, String)]) -> Json {
+    fn edit(&self, edits: &[Edit], creates: &[(PathBuf, String)], moves: &[(PathBuf, PathBuf)]) -> Json {
         let mut files: BTreeMap<&Path, Vec<&Edit>> = BTreeMap::new();
         for edit in edits {
             files.entry(&edit.location.path).or_default().push(edit);
         }
         let mut changes = serde_json::Map::new();
         for (path, edits) in files {
-            let text = self.0.text(path).unwrap_or_default();
+            let text = self.service.text(path).unwrap_or_default();
             let positions = Positions::of(&text);
             let edits = edits
                 .into_iter()
                 .map(|edit| json!({"range": positions.range(&edit.location.range()), "newText": edit.text}));
             changes.insert(uri_of(path), edits.collect());
         }
-        if creates.is_empty() {
+        if creates.is_empty() && moves.is_empty() {
             return json!({"changes": changes});
         }
         let mut operations = Vec::new();
@@ -334,13 +342,16 @@ impl Answers<'_> {
         let changed = changes.into_iter();
         let document = |(uri, edits)| json!({"textDocument": {"uri": uri, "version": null}, "edits": edits});
         operations.extend(changed.map(document));
+        operations.extend(moves.iter().map(
+            |(from, to)| json!({"kind": "rename", "oldUri": uri_of(from), "newUri": uri_of(to), "options": {"overwrite": false}}),
+        ));
         json!({"documentChanges": operations})
     }
 
     /// The rendered text in parts, each with its origin.
     fn preview(&self, path: &Path, variables: &Json) -> Result<Json, String> {
         let values = variables.as_object().map(Variables::from_json).unwrap_or_default();
-        let preview = match self.0.preview(path, &values) {
+        let preview = match self.service.preview(path, &values) {
             Some(Ok(preview)) => preview,
             Some(Err(error)) => return Err(error.report(false)),
             None => return Err("this file belongs to no prompt".to_owned()),
@@ -381,6 +392,7 @@ fn kind_of(kind: SymbolKind) -> u8 {
         SymbolKind::Section => 3,
         SymbolKind::Role => 22,
         SymbolKind::Prompt => 2,
+        SymbolKind::Tool => 12,
     }
 }
 

@@ -4,7 +4,9 @@
 //! of a library alone. Messages are JSON values: of the protocol's hundreds of types, it needs a handful.
 
 mod answers;
+mod client;
 mod position;
 mod server;
 
+pub use client::Client;
 pub use server::serve;

@@ -24,12 +24,22 @@ const AT_ONCE: usize = 4;
 /// The largest text that is looked at, in bytes. Larger files have no findings.
 const LARGEST: usize = 16 << 20;
 /// As many files are sent with findings; the problems of a library that has more are those of `cuebook check`.
-const MOST_FILES: usize = 2_000;
+const MAX_FILES: usize = 2_000;
 
 /// Serves an editor on stdin and stdout until it says goodbye. `open` opens the book of the folder that the editor names; without
 /// one it gets `None`. `more` finds what is wrong with other files than prompts.
 pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>) -> io::Result<()> {
     let (connection, threads) = Connection::stdio();
+    serve_on(connection, open, more)?;
+    threads.join()
+}
+
+/// Serves an editor on a connection until it says goodbye or goes.
+pub(crate) fn serve_on(
+    connection: Connection,
+    open: impl FnOnce(Option<PathBuf>) -> Book,
+    more: Vec<MoreFindings>,
+) -> io::Result<()> {
     let (id, params) = connection.initialize_start().map_err(io::Error::other)?;
     let book = open(folder_of(&params));
     // Some editors ask before they send `initialized`, so the server does not wait for it.
@@ -39,6 +49,7 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
     let server = Server {
         connection: &connection,
         service: Service::new(book),
+        files: can_change_files(&params),
         more,
         published: HashMap::new(),
         touched: BTreeSet::new(),
@@ -47,8 +58,7 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
         asked: Vec::new(),
     };
     server.run(watches);
-    drop(connection);
-    threads.join()
+    Ok(())
 }
 
 /// The folder that an editor has open.
@@ -58,9 +68,19 @@ fn folder_of(params: &Json) -> Option<PathBuf> {
     first.or(params["rootUri"].as_str()).and_then(path_of)
 }
 
+/// Whether an editor can create and move files as a part of an edit.
+fn can_change_files(params: &Json) -> bool {
+    let edit = &params["capabilities"]["workspace"]["workspaceEdit"];
+    let operations = edit["resourceOperations"].as_array();
+    let has = |name: &str| operations.is_some_and(|all| all.iter().any(|one| one == name));
+    edit["documentChanges"] == true && has("create") && has("rename")
+}
+
 struct Server<'c> {
     connection: &'c Connection,
     service: Service,
+    /// Whether the editor can create and move files.
+    files: bool,
     more: Vec<MoreFindings>,
     /// Files whose findings the editor shows, and what it was sent.
     published: HashMap<PathBuf, u64>,
@@ -248,7 +268,7 @@ impl Server<'_> {
     /// Sends the findings of files. What the editor shows already is not sent again, unless the file was changed.
     fn publish(&mut self, files: BTreeSet<PathBuf>) {
         for path in files {
-            let findings = Answers(&self.service).findings(&path);
+            let findings = self.answers().findings(&path);
             let was_touched = self.touched.remove(&path);
             if findings.is_empty() {
                 if self.published.remove(&path).is_some() {
@@ -260,7 +280,10 @@ impl Server<'_> {
             findings.iter().for_each(|finding| finding.to_string().hash(&mut hasher));
             let before = self.published.get(&path).copied();
             let is_same = before == Some(hasher.finish()) && !was_touched;
-            if is_same || (before.is_none() && self.published.len() >= MOST_FILES) {
+            // The author sees the findings of the files that are open, however many others have some.
+            let is_open = self.service.buffers().get(&path).is_some();
+            let is_full = before.is_none() && !is_open && self.published.len() >= MAX_FILES;
+            if is_same || is_full {
                 continue;
             }
             self.published.insert(path.clone(), hasher.finish());
@@ -275,10 +298,13 @@ impl Server<'_> {
         let _ = self.connection.sender.send(Message::Notification(notification));
     }
 
+    fn answers(&self) -> Answers<'_> {
+        Answers { service: &self.service, files: self.files }
+    }
+
     fn answer(&self, request: Request) -> Response {
         let Request { id, method, params } = request;
-        let answers = Answers(&self.service);
-        match answers.answer(&method, &params) {
+        match self.answers().answer(&method, &params) {
             Some(Ok(result)) => Response::new_ok(id, result),
             Some(Err(message)) => Response::new_err(id, ErrorCode::RequestFailed as i32, message),
             None => {

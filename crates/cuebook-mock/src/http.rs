@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 /// The most bytes of a head, and of a body.
-const MOST_HEAD: u64 = 64 << 10;
-const MOST_BODY: u64 = 256 << 20;
+const MAX_HEAD: u64 = 64 << 10;
+const MAX_BODY: u64 = 256 << 20;
 
 /// A request as it came.
 pub(crate) struct Incoming {
@@ -27,7 +27,7 @@ impl Incoming {
 
 /// Reads the next request; `None` if the client is done.
 pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incoming>> {
-    let mut budget = MOST_HEAD;
+    let mut budget = MAX_HEAD;
     let first = line(reader, &mut budget)?;
     if first.is_empty() {
         return Ok(None);
@@ -59,7 +59,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incom
         incoming.body = chunks(reader)?;
     } else if let Some(length) = incoming.header("content-length") {
         let length: u64 = length.parse().map_err(|_| bad("no length"))?;
-        let taken = reader.by_ref().take(length.min(MOST_BODY)).read_to_end(&mut incoming.body)?;
+        let taken = reader.by_ref().take(length.min(MAX_BODY)).read_to_end(&mut incoming.body)?;
         if taken as u64 != length {
             return Err(bad("the body is incomplete"));
         }
@@ -77,7 +77,7 @@ fn chunks(reader: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
             line(reader, &mut budget)?;
             return Ok(body);
         }
-        if body.len() as u64 + size > MOST_BODY {
+        if body.len() as u64 + size > MAX_BODY {
             return Err(bad("too much"));
         }
         reader.by_ref().take(size).read_to_end(&mut body)?;

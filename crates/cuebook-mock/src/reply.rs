@@ -92,7 +92,7 @@ impl Reply {
         self.and_raw_call(id, name, arguments.to_string())
     }
 
-    /// A further call whose arguments are any text. Interfaces that carry arguments as JSON make a string of what is none.
+    /// A further call whose arguments are any text. Interfaces that carry arguments as JSON make a string of other text.
     pub fn and_raw_call(
         mut self,
         id: impl Into<String>,

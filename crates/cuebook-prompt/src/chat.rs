@@ -2,22 +2,27 @@
 //!
 //! Messages are made from who wrote what, never from how the text looks: only a line that is the author's from its first
 //! byte to its last can begin a message. Nothing here opens a connection.
+//! Request bodies and replies need the feature `chat`.
 
+mod api;
 mod blocks;
 mod marker;
+mod media_type;
 mod message;
 pub mod models;
 pub mod output;
 mod parse;
+#[cfg(feature = "chat")]
 pub mod reply;
 mod roles;
 mod thread;
+#[cfg_attr(not(feature = "chat"), path = "chat/absent.rs")]
 pub mod wire;
 
+pub use api::Api;
 pub use marker::Marker;
 pub use message::{Media, Message, Part, Role};
-pub use parse::{Empty, MARKS, Run, Ways, marked_roles, parse};
+pub use parse::{Empty, MARKS, ParseOptions, Run, marked_roles, parse};
 pub use roles::{OPTION as ROLES, Roles};
 #[doc(hidden)]
 pub use roles::{TEXT as NO_ROLE, known as known_role};
-pub use wire::Api;

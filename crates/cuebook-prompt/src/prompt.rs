@@ -23,8 +23,8 @@ pub use dialect::{
 pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
-pub use shape::{Extras, Field, Record, Shape};
-pub(crate) use tool::MOST_INTERFACES;
+pub use shape::{Described, Extras, Field, Record, Shape};
+pub(crate) use tool::MAX_INTERFACES;
 pub use tool::{Tool, ToolKind, Tools};
 pub use visibility::Visibility;
 pub use wording::{Returns, Wording};
@@ -161,7 +161,7 @@ fn hide_secrets(value: &mut Json) {
         match value {
             Json::Object(_) if !is_secret => hide_secrets(value),
             Json::Array(items) if !is_secret => items.iter_mut().for_each(hide_secrets),
-            // A reference is none; the default of one may be.
+            // A reference is not a secret; its default may be.
             Json::String(text) if text.starts_with("${") && text.matches(':').count() < 2 => {}
             _ => redact::field(name, value),
         }

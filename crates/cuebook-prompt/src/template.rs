@@ -6,18 +6,19 @@
 
 #[doc(hidden)]
 pub mod address;
-#[doc(hidden)]
-pub mod annex;
-pub mod bits;
 pub mod dollar;
 pub mod engine;
 pub mod input;
 pub mod jinja;
-pub mod lent;
+#[doc(hidden)]
+pub mod merged_units;
 #[doc(hidden)]
 pub mod meter;
+#[cfg_attr(not(feature = "mustache"), path = "template/absent.rs")]
 pub mod mustache;
 pub mod page;
+pub mod parts;
 pub mod python;
+pub mod set_names;
 pub mod sink;
 pub mod unit;

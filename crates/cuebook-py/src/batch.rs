@@ -17,7 +17,7 @@ use crate::errors::{self, Raise};
 use crate::{context, values};
 
 /// The rows that a thread takes at once, at most.
-const MOST_ROWS: usize = 16 << 10;
+const MAX_ROWS: usize = 16 << 10;
 /// Fewer rows are rendered in the caller's thread, unless it asks for threads.
 const FEW_ROWS: usize = 1000;
 
@@ -33,7 +33,7 @@ impl Rows {
     fn new(count: usize, threads: Option<usize>) -> Rows {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = threads.unwrap_or_else(|| if count < FEW_ROWS { 1 } else { cores() }).max(1);
-        let share = count.div_ceil(threads * 4).clamp(1, MOST_ROWS);
+        let share = count.div_ceil(threads * 4).clamp(1, MAX_ROWS);
         Rows { count, threads: threads.min(count.div_ceil(share)), share }
     }
 
@@ -87,7 +87,7 @@ impl Ready {
     }
 
     fn render(&self, variables: &Variables) -> Result<String> {
-        Ok(self.prepared.render(variables, &self.context)?.into_text())
+        self.prepared.render_text(variables, &self.context)
     }
 
     /// Which columns of a table are read. Their names are the same in all rows, so they are checked here and not for each row.

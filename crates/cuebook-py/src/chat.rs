@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use cuebook::chat::wire::{Api, Request, body};
 use cuebook::chat::{Message, reply};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use cuebook_agent::{Agent, Halt, Miss, Performed};
+use cuebook_agent::{Agent, Halt, ModelFailure, Performed};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value as Json, json};
@@ -130,8 +130,8 @@ fn said(py: Python<'_>, api: Api, response: &Json, has_outputs: bool) -> PyResul
 }
 
 /// The function that asks has its own way to ask again.
-fn permanent(error: Error) -> Miss {
-    Miss { error, again: false, indeterminate: false }
+fn permanent(error: Error) -> ModelFailure {
+    ModelFailure { error, again: false, indeterminate: false }
 }
 
 fn halted(halt: Halt) -> Error {

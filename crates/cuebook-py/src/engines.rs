@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cuebook::Result;
-use cuebook::chat::{self, Run, Ways};
+use cuebook::chat::{self, ParseOptions, Run};
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
-use cuebook::template::page::{Alone, Page};
+use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::variables::Scope;
 use pyo3::prelude::*;
 use serde_json::{Map, Value as Json, json};
@@ -51,7 +51,7 @@ impl Compiled for Template {
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
-        Arc::new(Alone::new(&self.source, []))
+        Arc::new(StandaloneOutline::new(&self.source, []))
     }
 }
 
@@ -60,6 +60,6 @@ impl Compiled for Template {
 pub fn parse_messages(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
     let whole =
         Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
-    let messages = chat::parse(text, &[whole], &Ways::default()).or_raise(py)?;
+    let messages = chat::parse(text, &[whole], &ParseOptions::default()).or_raise(py)?;
     json::to_python(py, &messages.iter().map(cuebook::Message::to_json).collect())
 }

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use super::rendered::Rendered;
     #[pymodule_export]
-    use super::sections::render_sections;
+    use super::sections::Template;
     #[pymodule_export]
     use super::threads::Cancel;
     #[pymodule_export]

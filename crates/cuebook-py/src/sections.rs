@@ -1,95 +1,72 @@
-//! Trees of sections that are built in Python. Python decides what is enabled and visible; the engine renders.
+//! The texts of sections that are built in Python. Python walks the tree; the engine fills the texts and knows where each part comes from.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cuebook::Result;
-use cuebook::prompt::Record;
-use cuebook::sections::{Bound as Params, ParamsType, Section, SectionTool, Selector, Setting, Tree};
-use cuebook_lab::explain;
+use cuebook::source::Source;
+use cuebook::template::dollar::{self, Fault, Missing, StandaloneTemplate};
+use cuebook::template::sink::Writer;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 
-use crate::context::{usage, visibility};
-use crate::errors::Raise;
-use crate::json::to_python;
-use crate::values::members;
+/// A part of a filled text, the placeholder whose value it is, and the author's line.
+type Part = (String, Option<String>, usize);
 
-/// Renders a tree: its text, spans, and the names of the tools that a model may call.
-#[pyfunction]
-pub fn render_sections(py: Python<'_>, tree: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
-    let given = members(tree)?;
-    let answer = py.detach(|| render(&given)).or_raise(py)?;
-    to_python(py, &answer)
+/// A text with `$name` and `${name}`, compiled once.
+#[pyclass(frozen, module = "cuebook._native")]
+pub struct Template {
+    alone: StandaloneTemplate,
 }
 
-fn render(given: &Map<String, Json>) -> Result<Json> {
-    let mut tree = Tree::builder(text(given, "ns")?, text(given, "key")?);
-    if let Some(name) = given.get("name").and_then(Json::as_str) {
-        tree = tree.name(name);
+#[pymethods]
+impl Template {
+    #[new]
+    fn new(name: &str, text: &str) -> Template {
+        let template = dollar::Template::compile(Source::new(name, text));
+        Template { alone: StandaloneTemplate::new(template, Missing::Error) }
     }
-    for one in list(given, "sections") {
-        tree = tree.section(section(one)?);
+
+    /// The names of its placeholders, in the order of the text.
+    #[getter]
+    fn placeholders(&self) -> Vec<String> {
+        self.alone.template().placeholders().to_vec()
     }
-    let tree = tree.build()?;
-    let bound: Vec<Params> = list(given, "bound")
-        .iter()
-        .filter_map(|one| Some(Params::new(one["type"].as_str()?, one["values"].as_object()?)))
-        .collect();
-    let rendered = tree.render(&Setting::new(&bound))?;
-    let text = rendered.text();
-    let (mut byte, mut at) = (0, 0);
-    let spans: Json = rendered
-        .spans()
-        .map(|span| {
-            at += text[byte..span.range.start].chars().count();
-            let start = at;
-            at += text[span.range.clone()].chars().count();
-            byte = span.range.end;
-            json!({
-                "start": start, "end": at, "origin": span.origin.to_json(),
-                "label": explain::label(&span.origin), "section": span.section.as_deref(),
-            })
-        })
-        .collect();
-    let tools: Json = rendered.tools.iter().map(|tool| json!(tool.name)).collect();
-    let states: Json = rendered.states.iter().map(|state| json!(state.as_str())).collect();
-    Ok(json!({"text": text, "spans": spans, "tools": tools, "states": states}))
+
+    /// The parts of the filled text. The values are texts. A name without a value is a `KeyError`, as in `string.Template`.
+    fn fill(&self, values: &Bound<'_, PyDict>) -> PyResult<Vec<Part>> {
+        let value = |name: &str| values.get_item(name).ok().flatten()?.extract().ok().map(Json::String);
+        let output = self.alone.render(usize::MAX, value).map_err(|fault| match fault {
+            Fault::Missing { name, .. } => PyKeyError::new_err(name),
+            Fault::Invalid { line, column, .. } => {
+                PyValueError::new_err(format!("Invalid placeholder in string: line {line}, col {column}"))
+            }
+            other => PyValueError::new_err(other.to_string()),
+        })?;
+        let ends = output.pieces.iter().map(|piece| piece.start as usize).skip(1).chain([output.text.len()]);
+        let parts = output.pieces.iter().zip(ends).map(|(piece, end)| {
+            let text = output.text[piece.start as usize..end].to_owned();
+            let (name, at) = match piece.writer {
+                Writer::Value { unit, offset } => match output.units.get(unit).0.emission(offset) {
+                    Some(emission) => (emission.paths.first().cloned(), emission.range.start),
+                    None => (None, 0),
+                },
+                Writer::Literal { unit, offset } => {
+                    let offset = offset as usize;
+                    (None, output.units.get(unit).0.source_range(offset..offset).start)
+                }
+                _ => (None, 0),
+            };
+            (text, name, self.line(at))
+        });
+        Ok(parts.filter(|(text, ..)| !text.is_empty()).collect())
+    }
 }
 
-fn text<'j>(given: &'j Map<String, Json>, name: &str) -> Result<&'j str> {
-    let found = given.get(name).and_then(Json::as_str);
-    found.ok_or_else(|| usage(format!("`{name}` must be a text"), "pass a str"))
-}
-
-fn list<'j>(given: &'j Map<String, Json>, name: &str) -> &'j [Json] {
-    given.get(name).and_then(Json::as_array).map_or(&[], Vec::as_slice)
-}
-
-fn section(given: &Json) -> Result<Section> {
-    let Json::Object(given) = given else {
-        return Err(usage("a section must be an object", "pass a dict"));
-    };
-    let mut section = Section::new(text(given, "key")?, text(given, "title")?, text(given, "template")?);
-    if let Some(summary) = given.get("summary").and_then(Json::as_str) {
-        section = section.summary(summary);
+impl Template {
+    /// The line of an offset in the author's text, from 1.
+    fn line(&self, at: usize) -> usize {
+        let source: &Arc<Source> = self.alone.template().source();
+        source.text().bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
     }
-    if let Some(shown) = given.get("visibility").filter(|shown| !shown.is_null()) {
-        section = section.visible(visibility(shown)?);
-    }
-    section.enabled = Selector::Always(given.get("enabled").and_then(Json::as_bool).unwrap_or(true));
-    if let Some(name) = given.get("params").and_then(Json::as_str) {
-        let record = Arc::new(Record { name: name.to_owned(), description: None, fields: Vec::new() });
-        let fences = BTreeMap::new();
-        section.params = Some(Arc::new(ParamsType { name: name.to_owned(), record, open: true, fences }));
-    }
-    for tool in list(given, "tools") {
-        let name = tool["name"].as_str().unwrap_or_default();
-        section = section.tool(SectionTool::new(name, tool["description"].as_str().unwrap_or_default())?);
-    }
-    for child in list(given, "children") {
-        section = section.child(self::section(child)?);
-    }
-    Ok(section)
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use cuebook_run::provider::Stop;
 use cuebook_run::store::Filter;
-use cuebook_run::{Began, Fence, News, Resume, RunRequest, Settings, ThreadId, Watch, whole_log};
+use cuebook_run::{Activity, Fence, Resume, RunRequest, Settings, ThreadId, ThreadRun, Watch, whole_log};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};
@@ -57,13 +57,13 @@ impl Watch for Events<'_> {
         Some(Stop::flag(self.cancel.0.clone()))
     }
 
-    fn news(&self, thread: &ThreadId, news: &News<'_>) {
-        let (kind, data) = match news {
-            News::Event(event) => ("event", event.to_json(thread)),
-            News::Text(text) => ("text", json!(text)),
-            News::Thinking(text) => ("thinking", json!(text)),
-            News::Pulse { cost, doing } => ("pulse", json!({"cost": cost.to_json(), "doing": doing})),
-            News::Retry { attempt, pause, why } => {
+    fn activity(&self, thread: &ThreadId, activity: &Activity<'_>) {
+        let (kind, data) = match activity {
+            Activity::Event(event) => ("event", event.to_json(thread)),
+            Activity::Text(text) => ("text", json!(text)),
+            Activity::Thinking(text) => ("thinking", json!(text)),
+            Activity::Pulse { cost, doing } => ("pulse", json!({"cost": cost.to_json(), "doing": doing})),
+            Activity::Retry { attempt, pause, why } => {
                 ("retry", json!({"attempt": attempt, "pause": pause.as_secs_f64(), "why": why}))
             }
         };
@@ -112,10 +112,10 @@ fn not_found(thread: &str) -> Error {
     Error::new(ErrorKind::Execute, diagnostic)
 }
 
-fn ended(py: Python<'_>, began: Began) -> PyResult<Py<PyAny>> {
+fn ended(py: Python<'_>, began: ThreadRun) -> PyResult<Py<PyAny>> {
     let finished = match began {
-        Began::Finished(finished) => finished,
-        Began::Detached { id, pid } => {
+        ThreadRun::Finished(finished) => finished,
+        ThreadRun::Detached { id, pid } => {
             return to_python(py, &json!({"thread_id": id.as_str(), "status": "running", "pid": pid}));
         }
     };

@@ -9,8 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the suite needs from PyPI. The package itself needs nothing.
-const NEEDED: [&str; 8] =
-    ["maturin>=1.9,<2", "pytest>=8", "mypy>=1.11", "pydantic>=2", "numpy", "pyarrow", "fastapi", "httpx"];
+const NEEDED: [&str; 11] = [
+    "maturin>=1.9,<2",
+    "pytest>=8",
+    "mypy>=1.11",
+    "pyright>=1.1.390",
+    "pydantic>=2",
+    "numpy",
+    "pyarrow",
+    "fastapi",
+    "httpx",
+    "langchain-core",
+    "pydantic-ai-slim",
+];
 
 fn target() -> PathBuf {
     // The test's own program lies in target/PROFILE/deps.

@@ -143,12 +143,12 @@ impl Action {
 
     /// The answer to a call that is refused: the message, the way out, and all that is known of the error.
     pub fn refusal(error: &Error) -> Json {
-        let told = error.diagnostic();
+        let reported = error.diagnostic();
         let mut metadata = error.to_json();
         json!({
             "status": "error",
-            "error": told.message,
-            "hint": told.hint,
+            "error": reported.message,
+            "hint": reported.hint,
             "metadata": {"error": metadata["error"].take()},
         })
     }

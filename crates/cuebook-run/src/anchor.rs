@@ -2,7 +2,7 @@
 //!
 //! A runtime says when a tool has an anchor (`markers_any`: one of these files lies beside the tool), which folder it is, and
 //! which path variables get entries of it, so that a tool of several files finds its own. A tool runs from a private copy
-//! of its files ([`crate::stage`]), so all of these folders lie in the copy; only `project_path` is the project itself.
+//! of its files ([`crate::call_folder`]), so all of these folders lie in the copy; only `project_path` is the project itself.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use cuebook::library::UserConfig;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
+use crate::call_folder::{CallFolder, Tree};
 use crate::chain::Element;
-use crate::config::{Manner, Values};
+use crate::config::{Encoding, Values};
 use crate::helpers::{Copying, Unsigned};
-use crate::stage::{Stage, Tree};
 use crate::verify::Verify;
 
 /// What is known of where a tool runs: the names that templates may use, and the anchor if there is one.
-pub(crate) struct Ground {
+pub(crate) struct ToolContext {
     /// `tool_path`, `tool_dir`, `project_path`, …
     pub(crate) context: Map<String, Json>,
     /// The private copy that the tool runs from.
-    pub(crate) stage: Stage,
+    pub(crate) call_folder: CallFolder,
     /// Variables that the user's settings pass on to every tool.
     pub(crate) passed_on: Vec<String>,
     /// The anchor that is active.
@@ -46,9 +46,9 @@ enum Root {
     Project,
 }
 
-impl Ground {
+impl ToolContext {
     /// Verifies a chain's tool with the files beside it and copies them to where they run.
-    pub(crate) fn new(spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<Ground> {
+    pub(crate) fn new(spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<ToolContext> {
         let declares = chain.iter().find(|element| !element.tool.anchor.is_empty());
         let lists = chain.first().is_some_and(|tool| !tool.tool.files.is_empty());
         let (root, active) = match declares {
@@ -61,19 +61,26 @@ impl Ground {
         if let Some(tool) = chain.first() {
             tree.add(staged(tool), tool.bytes.to_vec(), true);
         }
-        let helpers = Helpers { spaces, chain, verify };
+        let helpers = HelperFiles { spaces, chain, verify };
         helpers.beside_tool(root, active, &mut tree)?;
         let runtime = declares.or(chain.get(1));
         if let Some(runtime) = runtime {
             helpers.library(runtime, &mut tree)?;
         }
-        let stage = tree.write()?;
-        let context = context(spaces, chain, root, runtime.is_some(), stage.path());
+        let call_folder = tree.write()?;
+        let context = context(spaces, chain, root, runtime.is_some(), call_folder.path());
         let declared = declares.filter(|_| active).map(|element| element.tool.anchor.clone());
         let space = chain.first().and_then(|tool| spaces.space(tool.located.space));
         let source = space.and_then(|space| space.folder()).map(Path::to_owned);
         let passed_on = UserConfig::read(spaces)?.tools.env;
-        Ok(Ground { context, stage, passed_on, declared, source, project: spaces.project().to_owned() })
+        Ok(ToolContext {
+            context,
+            call_folder,
+            passed_on,
+            declared,
+            source,
+            project: spaces.project().to_owned(),
+        })
     }
 
     /// A text of a runtime with what is known put into it.
@@ -81,12 +88,12 @@ impl Ground {
         let nothing = Map::new();
         let env = |name: &str| std::env::var(name).ok();
         let values = Values { context: &self.context, parameters: &nothing, config: &nothing, env: &env };
-        values.text(template, Manner::Plain)
+        values.text(template, Encoding::Plain)
     }
 
     /// Where a folder of the copy was copied from; a folder elsewhere is itself.
     pub(crate) fn original(&self, folder: &Path) -> PathBuf {
-        match (folder.strip_prefix(self.stage.path().join(".ai")), &self.source) {
+        match (folder.strip_prefix(self.call_folder.path().join(".ai")), &self.source) {
             (Ok(below), Some(source)) => source.join(below),
             _ => folder.to_owned(),
         }
@@ -138,7 +145,13 @@ fn source_dir(chain: &[Element]) -> Option<&Path> {
     chain.first().and_then(|tool| tool.located.path()).and_then(Path::parent)
 }
 
-fn context(spaces: &Spaces, chain: &[Element], root: Root, library: bool, stage: &Path) -> Map<String, Json> {
+fn context(
+    spaces: &Spaces,
+    chain: &[Element],
+    root: Root,
+    library: bool,
+    call_folder: &Path,
+) -> Map<String, Json> {
     let mut context = Map::new();
     let mut set = |name: &str, path: &Path| {
         context.insert(name.to_owned(), path.to_string_lossy().into_owned().into());
@@ -148,17 +161,17 @@ fn context(spaces: &Spaces, chain: &[Element], root: Root, library: bool, stage:
     if let Some(folder) = spaces.space(SpaceKind::User).and_then(|user| user.folder()?.parent()) {
         set("user_space", folder);
     }
-    set("system_space", stage);
-    set("cache_path", &stage.join("cache"));
+    set("system_space", call_folder);
+    set("cache_path", &call_folder.join("cache"));
     if library {
-        set(LIBRARY, &stage.join(LIBRARY));
+        set(LIBRARY, &call_folder.join(LIBRARY));
     }
     let (mut tool_dir, mut tool_parent) = (project.to_owned(), project.to_owned());
     if let Some(tool) = chain.first() {
-        let path = stage.join(staged(tool));
+        let path = call_folder.join(staged(tool));
         set("tool_path", &path);
-        tool_dir = path.parent().unwrap_or(stage).to_owned();
-        tool_parent = tool_dir.parent().unwrap_or(stage).to_owned();
+        tool_dir = path.parent().unwrap_or(call_folder).to_owned();
+        tool_parent = tool_dir.parent().unwrap_or(call_folder).to_owned();
         set("tool_dir", &tool_dir);
         set("tool_parent", &tool_parent);
     }
@@ -177,13 +190,13 @@ fn context(spaces: &Spaces, chain: &[Element], root: Root, library: bool, stage:
 }
 
 /// Finds the files that a tool reaches beside it.
-struct Helpers<'h> {
+struct HelperFiles<'h> {
     spaces: &'h Spaces,
     chain: &'h [Element],
     verify: &'h dyn Verify,
 }
 
-impl Helpers<'_> {
+impl HelperFiles<'_> {
     /// Copies the files beside a tool: with an anchor all that the runtime asks for, otherwise data and signed helpers.
     fn beside_tool(&self, root: Root, active: bool, tree: &mut Tree) -> Result<()> {
         let (Some(tool), Some(source)) = (self.chain.first(), source_dir(self.chain)) else { return Ok(()) };

@@ -22,7 +22,7 @@ pub use validate::{Report, validate};
 use crate::verify::Verify;
 
 /// How many elements a chain may have.
-pub const MOST_LINKS: usize = 10;
+pub const MAX_LINKS: usize = 10;
 
 /// The largest file that a tool may be.
 pub(crate) const LARGEST_TOOL: u64 = 16 << 20;
@@ -64,23 +64,23 @@ impl Element {
 }
 
 /// A chain that could not be built: why, and how far it came.
-pub(crate) struct Broken {
+pub(crate) struct ChainFailure {
     pub(crate) error: Error,
     pub(crate) so_far: Vec<Element>,
 }
 
-/// What tools say of themselves, as long as their bytes are the same.
+/// The metadata of tools, as long as their bytes are the same.
 #[derive(Debug, Default)]
-pub(crate) struct Memo(Mutex<HashMap<String, Remembered>>);
+pub(crate) struct Memo(Mutex<HashMap<String, CachedTool>>);
 
 /// The bytes of a tool's file, and what it says.
-type Remembered = (Arc<Vec<u8>>, Arc<Tool>);
+type CachedTool = (Arc<Vec<u8>>, Arc<Tool>);
 
 /// How many tools are remembered.
-const MOST_REMEMBERED: usize = 512;
+const MAX_REMEMBERED: usize = 512;
 
 impl Memo {
-    fn read(&self, item: &Item) -> Result<Remembered> {
+    fn read(&self, item: &Item) -> Result<CachedTool> {
         // The name says the space as well.
         let key = item.located.name.clone();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +97,7 @@ impl Memo {
             None => Tool::default(),
         };
         let entry = (Arc::new(item.bytes.clone()), Arc::new(tool));
-        if known.len() >= MOST_REMEMBERED {
+        if known.len() >= MAX_REMEMBERED {
             known.clear();
         }
         known.insert(key, entry.clone());
@@ -112,11 +112,11 @@ pub(crate) fn build(
     memo: &Memo,
     id: &ItemId,
     replaced: Option<Located>,
-) -> Result<Vec<Element>, Box<Broken>> {
+) -> Result<Vec<Element>, Box<ChainFailure>> {
     let mut chain: Vec<Element> = Vec::new();
     match extend(spaces, verify, memo, (id, replaced), &mut chain) {
         Ok(()) => Ok(chain),
-        Err(error) => Err(Box::new(Broken { error, so_far: chain })),
+        Err(error) => Err(Box::new(ChainFailure { error, so_far: chain })),
     }
 }
 
@@ -144,8 +144,8 @@ fn extend(
                     .hint(format!("the chain is {} → {next}: change the executor of one of them", shown()));
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         }
-        if chain.len() >= MOST_LINKS {
-            let message = format!("Chain too deep (max {MOST_LINKS}): {}", id);
+        if chain.len() >= MAX_LINKS {
+            let message = format!("Chain too deep (max {MAX_LINKS}): {}", id);
             let diagnostic = Diagnostic::new(Code::ChainTooLong, message)
                 .file(&last.located.name)
                 .hint(format!("the chain is {} → {next}: remove some links", shown()));
@@ -192,7 +192,7 @@ fn no_executor(spaces: &Spaces, last: &Element, wanted: &ItemId, shown: &str) ->
             last.located.space.as_str()
         ),
         (Some(near), _) => near,
-        (None, _) => "search for one: cuebook search tool runtimes".to_owned(),
+        (None, _) => "search for one: cuebook search '' --scope tool.rye.core.runtimes".to_owned(),
     };
     let diagnostic = diagnostic.file(&last.located.name).hint(format!("{hint} (the chain so far: {shown})"));
     Error::new(ErrorKind::Execute, diagnostic).with("executor_id", wanted.as_str())

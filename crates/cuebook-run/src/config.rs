@@ -46,7 +46,7 @@ const ROUNDS: usize = 3;
 
 /// How values are written into a longer text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Encoding {
     /// As they are.
     Plain,
     /// As parts of a URL.
@@ -66,7 +66,7 @@ pub(crate) struct Values<'v> {
 }
 
 /// Whose value it is.
-pub(crate) enum Found<'v> {
+pub(crate) enum PlaceholderValue<'v> {
     /// Data: never looked at again.
     Data(&'v Json),
     /// What an author wrote, which may have placeholders of its own.
@@ -82,24 +82,24 @@ pub fn template(config: &Map<String, Json>, env: &Map<String, Json>) -> Map<Stri
         .iter()
         .map(|(name, value)| match name.as_str() {
             "body" => (name.clone(), values.body(value)),
-            _ => (name.clone(), values.fill(value, Manner::Plain)),
+            _ => (name.clone(), values.fill(value, Encoding::Plain)),
         })
         .collect()
 }
 
 impl<'v> Values<'v> {
     /// What a name stands for.
-    pub(crate) fn look(&self, name: &str) -> Option<Found<'v>> {
-        let written = || self.config.get(name).map(Found::Written);
-        let given = || self.parameters.get(name).map(Found::Data);
+    pub(crate) fn look(&self, name: &str) -> Option<PlaceholderValue<'v>> {
+        let written = || self.config.get(name).map(PlaceholderValue::Written);
+        let given = || self.parameters.get(name).map(PlaceholderValue::Data);
         if let Some(value) = self.context.get(name) {
-            return Some(Found::Data(value));
+            return Some(PlaceholderValue::Data(value));
         }
         if says_how(name) { written().or_else(given) } else { given().or_else(written) }
     }
 
     /// A value with everything in it filled.
-    pub(crate) fn fill(&self, value: &Json, manner: Manner) -> Json {
+    pub(crate) fn fill(&self, value: &Json, manner: Encoding) -> Json {
         self.filled(value, manner, 0)
     }
 
@@ -113,16 +113,16 @@ impl<'v> Values<'v> {
                 });
                 kept.map(|(name, value)| (name.clone(), self.body(value))).collect()
             }
-            other => self.fill(other, Manner::Plain),
+            other => self.fill(other, Encoding::Plain),
         }
     }
 
     /// A text with everything in it filled, as text.
-    pub(crate) fn text(&self, template: &str, manner: Manner) -> String {
+    pub(crate) fn text(&self, template: &str, manner: Encoding) -> String {
         text_of(&self.filled_text(template, manner, 0))
     }
 
-    fn filled(&self, value: &Json, manner: Manner, round: usize) -> Json {
+    fn filled(&self, value: &Json, manner: Encoding, round: usize) -> Json {
         match value {
             Json::String(text) => self.filled_text(text, manner, round),
             Json::Array(items) => items.iter().map(|item| self.filled(item, manner, round)).collect(),
@@ -135,17 +135,17 @@ impl<'v> Values<'v> {
 
     fn value_of(&self, name: &str, round: usize) -> Option<Json> {
         match self.look(name)? {
-            Found::Data(value) => Some(value.clone()),
-            Found::Written(value) if round < ROUNDS => {
+            PlaceholderValue::Data(value) => Some(value.clone()),
+            PlaceholderValue::Written(value) if round < ROUNDS => {
                 // What leads back to itself stands for nothing.
                 let itself = value.as_str().is_some_and(|text| text.contains(&format!("{{{name}}}")));
-                if itself { None } else { Some(self.filled(value, Manner::Plain, round + 1)) }
+                if itself { None } else { Some(self.filled(value, Encoding::Plain, round + 1)) }
             }
-            Found::Written(_) => None,
+            PlaceholderValue::Written(_) => None,
         }
     }
 
-    fn filled_text(&self, template: &str, manner: Manner, round: usize) -> Json {
+    fn filled_text(&self, template: &str, manner: Encoding, round: usize) -> Json {
         if let Some(name) = whole_placeholder(template) {
             return self.value_of(name, round).unwrap_or_else(|| template.into());
         }
@@ -163,7 +163,7 @@ impl<'v> Values<'v> {
                 Piece::Name { name, .. } => self.value_of(name, round).map(|value| text_of(&value)),
             };
             match (value, piece) {
-                (Some(value), Piece::Name { .. }) if manner == Manner::Url => {
+                (Some(value), Piece::Name { .. }) if manner == Encoding::Url => {
                     text.push_str(&url_part(&value))
                 }
                 (Some(value), _) => text.push_str(&value),
@@ -299,7 +299,7 @@ mod tests {
         let context = map(json!({"project_path": "/p"}));
         let env = |name: &str| (name == "SECRET").then(|| "{x} ${SECRET}".to_owned());
         let values = Values { context: &context, parameters: &parameters, config: &config, env: &env };
-        values.fill(&json!(template), Manner::Plain)
+        values.fill(&json!(template), Encoding::Plain)
     }
 
     #[test]
@@ -343,7 +343,7 @@ mod tests {
         let nothing = Map::new();
         let env = |_: &str| None;
         let values = Values { context: &nothing, parameters: &parameters, config: &nothing, env: &env };
-        let url = values.text("https://x.y/{q}/{up}", Manner::Url);
+        let url = values.text("https://x.y/{q}/{up}", Encoding::Url);
         assert_eq!(url, "https://x.y/a%2F..%2Fb%3Fc%3D%23d%20e/%2E%2E");
     }
 }

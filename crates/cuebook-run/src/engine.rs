@@ -19,7 +19,7 @@ use crate::provider::{Client, Recorder, Recording};
 use crate::record::ThreadId;
 use crate::request::ExecuteRequest;
 use crate::settings::Settings;
-use crate::store::{CancelWatch, Heart, Holding, Store, Watched};
+use crate::store::{CancelWatch, Heartbeat, HeartbeatGuard, Store, Watched};
 use crate::verify::Verify;
 use crate::watch::Watch;
 
@@ -29,7 +29,7 @@ pub struct Engine {
     settings: Settings,
     make_verifier: Box<MakeVerifier>,
     projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
-    stores: Mutex<HashMap<String, Opened>>,
+    stores: Mutex<HashMap<String, OpenStore>>,
     client: OnceLock<Client>,
     recordings: Mutex<HashMap<PathBuf, Arc<Recording>>>,
     recorders: Mutex<HashMap<PathBuf, Arc<Recorder>>>,
@@ -42,9 +42,9 @@ impl std::fmt::Debug for Engine {
 }
 
 /// A store that was opened, what gives it signs of life, and what looks out for threads that are to stop.
-struct Opened {
+struct OpenStore {
     store: Arc<dyn Store>,
-    heart: Heart,
+    heartbeat: Heartbeat,
     cancel_watch: CancelWatch,
 }
 
@@ -95,7 +95,7 @@ impl Project {
 pub(crate) const LARGEST_ITEM: u64 = 4 << 20;
 
 /// How many projects are kept.
-const MOST_PROJECTS: usize = 64;
+const MAX_PROJECTS: usize = 64;
 
 /// Executes an item for a thread. Threads call items through this trait, because items in turn start threads.
 pub(crate) trait Execute {
@@ -180,7 +180,7 @@ impl Engine {
             trust: OnceLock::new(),
             searcher: OnceLock::new(),
         });
-        if projects.len() >= MOST_PROJECTS {
+        if projects.len() >= MAX_PROJECTS {
             projects.clear();
         }
         projects.insert(path.to_owned(), project.clone());
@@ -218,16 +218,16 @@ impl Engine {
             return Ok(opened.store.clone());
         }
         let store = open()?;
-        let (heart, cancel_watch) = (Heart::new(store.clone()), CancelWatch::new(store.clone()));
-        stores.insert(place.to_owned(), Opened { store: store.clone(), heart, cancel_watch });
+        let (heartbeat, cancel_watch) = (Heartbeat::new(store.clone()), CancelWatch::new(store.clone()));
+        stores.insert(place.to_owned(), OpenStore { store: store.clone(), heartbeat, cancel_watch });
         Ok(store)
     }
 
     /// Gives signs of life to a store, and looks out for a thread, for as long as what is returned lives.
-    pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(Holding, Watched)> {
+    pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(HeartbeatGuard, Watched)> {
         let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = stores.values().find(|opened| Arc::ptr_eq(&opened.store, store))?;
-        Some((opened.heart.hold(), opened.cancel_watch.watch(id)))
+        Some((opened.heartbeat.hold(), opened.cancel_watch.watch(id)))
     }
 
     /// Makes the requests of all threads.
@@ -358,10 +358,10 @@ impl Failure {
             response.insert("item_id".to_owned(), id.into());
         }
         response.extend(more);
-        if let Some(Json::Object(mut told)) = error.to_json().get("error").cloned() {
+        if let Some(Json::Object(mut reported)) = error.to_json().get("error").cloned() {
             // It stands at the top already.
-            told.shift_remove("declared_inputs");
-            response.insert("metadata".to_owned(), json!({"error": told}));
+            reported.shift_remove("declared_inputs");
+            response.insert("metadata".to_owned(), json!({"error": reported}));
         }
         if let Some(started) = started {
             stamp(&mut response, started);

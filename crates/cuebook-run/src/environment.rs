@@ -19,7 +19,7 @@ use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::is_inside;
 use serde_json::{Map, Value as Json};
 
-use crate::anchor::{Ground, PathChange, bad_runtime};
+use crate::anchor::{PathChange, ToolContext, bad_runtime};
 use crate::caller::{Caller, MARK, PARENT, mark};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
@@ -82,14 +82,14 @@ impl Environment {
     pub(crate) fn resolve(
         spaces: &Spaces,
         chain: &[Element],
-        ground: &Ground,
+        tool_context: &ToolContext,
         closed: Closed,
         fence: Option<&Fencing>,
     ) -> Result<Environment> {
         let project = spaces.project();
         let mut granting = Granting::new(spaces);
         let mut environment = Environment { variables: usual(), closed, ..Environment::default() };
-        for name in &ground.passed_on {
+        for name in &tool_context.passed_on {
             if let Ok(value) = std::env::var(name) {
                 environment.set(name, value);
             }
@@ -110,24 +110,24 @@ impl Environment {
                     let hint = "set `type` to local_binary, system_binary or command";
                     return Err(bad_runtime(Some(element), "`interpreter` must be a map".into(), hint));
                 };
-                let looking = Looking { ground, fence, granting: &mut granting };
+                let looking = InterpreterSearch { tool_context, fence, granting: &mut granting };
                 environment.interpreter(interpreter, element, (project, own), looking)?;
             }
-            environment.declare(wanted.get("env"), element, ground)?;
-            environment.extend_paths(ground.paths(wanted.get("paths")));
+            environment.declare(wanted.get("env"), element, tool_context)?;
+            environment.extend_paths(tool_context.paths(wanted.get("paths")));
         }
-        environment.extend_paths(ground.env_paths()?);
+        environment.extend_paths(tool_context.env_paths()?);
         environment.warnings = granting.warnings;
         Ok(environment)
     }
 
     /// Takes what an element declares in `env`: names and their values, or names that are passed on if they are set.
-    fn declare(&mut self, env: Option<&Json>, element: &Element, ground: &Ground) -> Result<()> {
+    fn declare(&mut self, env: Option<&Json>, element: &Element, tool_context: &ToolContext) -> Result<()> {
         match env {
             None | Some(Json::Null) => {}
             Some(Json::Object(entries)) => {
                 for (name, value) in entries {
-                    let value = self.expand(&text_of(value), ground);
+                    let value = self.expand(&text_of(value), tool_context);
                     self.set(name, value);
                 }
             }
@@ -219,12 +219,12 @@ impl Environment {
     }
 
     /// `{name}` of what is known, and `${VAR}` of what is set so far, in one pass.
-    fn expand(&self, template: &str, ground: &Ground) -> String {
+    fn expand(&self, template: &str, tool_context: &ToolContext) -> String {
         let mut text = String::new();
         for piece in pieces(template) {
             match piece {
                 Piece::Text(piece) => text.push_str(piece),
-                Piece::Name { name, written } => match ground.context.get(name) {
+                Piece::Name { name, written } => match tool_context.context.get(name) {
                     Some(value) => text.push_str(&text_of(value)),
                     None => text.push_str(written),
                 },
@@ -242,7 +242,7 @@ impl Environment {
         wanted: &Map<String, Json>,
         element: &Element,
         (project, own): (&Path, bool),
-        Looking { ground, fence, granting }: Looking<'_, '_>,
+        InterpreterSearch { tool_context, fence, granting }: InterpreterSearch<'_, '_>,
     ) -> Result<()> {
         let text = |name: &str| wanted.get(name).and_then(Json::as_str);
         let texts = |name: &str| -> Vec<&str> {
@@ -262,7 +262,8 @@ impl Environment {
         let found: Option<String> = match text("type") {
             Some("local_binary") if own => {
                 let roots = texts("search_roots");
-                let roots = roots.into_iter().map(|root| ground.original(Path::new(&ground.text(root))));
+                let roots =
+                    roots.into_iter().map(|root| tool_context.original(Path::new(&tool_context.text(root))));
                 let roots: Vec<PathBuf> = roots.chain([project.to_owned()]).collect();
                 let folders = roots
                     .iter()
@@ -273,9 +274,9 @@ impl Environment {
             Some("local_binary") => None,
             Some("system_binary") => names.iter().find_map(|name| which(name, project)),
             Some("command") => {
-                let command = text("resolve_cmd").map(|command| ground.text(command));
+                let command = text("resolve_cmd").map(|command| tool_context.text(command));
                 let job = match command {
-                    Some(command) => looking_job(&command, project, ground, fence, granting)?,
+                    Some(command) => looking_job(&command, project, tool_context, fence, granting)?,
                     None => None,
                 };
                 job.and_then(|job| first_line(&job))
@@ -361,8 +362,8 @@ fn loads_code(name: &str) -> bool {
 }
 
 /// What looking for an interpreter needs to know.
-struct Looking<'l, 's> {
-    ground: &'l Ground,
+struct InterpreterSearch<'l, 's> {
+    tool_context: &'l ToolContext,
     fence: Option<&'l Fencing>,
     granting: &'l mut Granting<'s>,
 }
@@ -372,7 +373,7 @@ struct Looking<'l, 's> {
 fn looking_job(
     command: &str,
     project: &Path,
-    ground: &Ground,
+    tool_context: &ToolContext,
     fence: Option<&Fencing>,
     granting: &mut Granting<'_>,
 ) -> Result<Option<Job>> {
@@ -383,7 +384,7 @@ fn looking_job(
     let file = match granting.runnable(&found)? {
         None | Some(Runnable::Missing) => return Ok(None),
         Some(Runnable::File(file)) => file,
-        Some(Runnable::Copy(name, bytes)) => ground.stage.add_program(&name, bytes)?,
+        Some(Runnable::Copy(name, bytes)) => tool_context.call_folder.add_program(&name, bytes)?,
     };
     Ok(Some(Job {
         program,

@@ -23,7 +23,7 @@ use cuebook::trust::{Grants, Power, Request, environment_of};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::sandbox::{Launcher, Profile, Protection, Report, Tool};
 
-use crate::anchor::Ground;
+use crate::anchor::ToolContext;
 use crate::chain::Element;
 use crate::settings::{Fence, Settings};
 use crate::store;
@@ -37,7 +37,7 @@ impl Fence {
         REQUIRED.into_iter().find_map(|protection| Some((protection, report.why_missing(protection)?)))
     }
 
-    /// Whether the user lifted the fence for a project with `cuebook allow --unfenced`, or for all projects in their settings.
+    /// Whether the user lifted the fence for a project with `cuebook allow --no-sandbox`, or for all projects in their settings.
     pub fn is_lifted(spaces: &Spaces) -> Result<bool> {
         Ok(UserConfig::read(spaces)?.tools.fence == FenceSetting::Off
             || Grants::of(spaces)?.has(&Request::unfenced()))
@@ -126,7 +126,7 @@ impl Fencing {
         settings: &Settings,
         spaces: &Spaces,
         chain: &[Element],
-        ground: &Ground,
+        tool_context: &ToolContext,
     ) -> Result<Option<Fencing>> {
         if is_lifted(settings, spaces)? {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Fencing {
             project: root.to_owned(),
             user: spaces.user_folder(),
             private: private_files(settings),
-            files: [ground.stage.path().to_owned()]
+            files: [tool_context.call_folder.path().to_owned()]
                 .into_iter()
                 .chain(UserConfig::read(spaces)?.tools.readable())
                 .collect(),
@@ -227,7 +227,7 @@ fn granted_environments(spaces: &Spaces) -> Result<Vec<PathBuf>> {
 pub(crate) fn unavailable(why: &str) -> Error {
     let diagnostic =
         Diagnostic::new(Code::FenceUnavailable, format!("the tool cannot run in the sandbox: {why}"))
-            .hint("cuebook doctor shows what is missing; --unfenced runs tools without the sandbox");
+            .hint("cuebook doctor shows what is missing; --no-sandbox runs tools without the sandbox");
     Error::new(ErrorKind::Execute, diagnostic)
 }
 

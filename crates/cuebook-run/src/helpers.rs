@@ -10,8 +10,8 @@ use cuebook::items::{ItemType, Spaces, file_hash};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json};
 
+use crate::call_folder::Tree;
 use crate::chain::LARGEST_TOOL;
-use crate::stage::Tree;
 use crate::verify::Verify;
 
 /// Extensions of files that interpreters load as code and that cannot be signed.
@@ -24,9 +24,9 @@ const CODE: [&str; 25] = [
 /// Folders of other programs, which are never a tool's own.
 const EXCLUDED: [&str; 6] = ["__pycache__", ".git", ".venv", "venv", "node_modules", "site-packages"];
 /// Files and folders that one tool may have beside it.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 /// Bytes that the copies of one call may have.
-const MOST_BYTES: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// What is done about code that is not signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,8 @@ impl Copying<'_> {
         entries.sort();
         for path in entries {
             *count += 1;
-            if *count > MOST_FILES {
-                return Err(self.too_much(folder, &format!("more than {MOST_FILES} files")));
+            if *count > MAX_FILES {
+                return Err(self.too_much(folder, &format!("more than {MAX_FILES} files")));
             }
             let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
             let to = to.join(name);
@@ -99,10 +99,8 @@ impl Copying<'_> {
             }
             if !real.is_dir() {
                 self.file(&path, to, tree)?;
-                if tree.size() > MOST_BYTES {
-                    return Err(
-                        self.too_much(folder, &format!("more than {} MiB of files", MOST_BYTES >> 20))
-                    );
+                if tree.size() > MAX_BYTES {
+                    return Err(self.too_much(folder, &format!("more than {} MiB of files", MAX_BYTES >> 20)));
                 }
             // A link to a folder further up would be walked for ever, and is walked anyway where it leads.
             } else if self.recursive && !self.is_excluded(name) && !path.is_symlink() {
@@ -121,7 +119,7 @@ impl Copying<'_> {
             return Ok(());
         };
         if let Some((name, said)) = self.entry(path) {
-            let bytes = files::read_bytes(path, &self.name(path), MOST_BYTES)?;
+            let bytes = files::read_bytes(path, &self.name(path), MAX_BYTES)?;
             let hash = file_hash(&bytes);
             if said.as_str() != Some(hash.as_str()) {
                 let message = format!("the listed file `{name}` has the hash {hash:?}, not {said}");
@@ -138,7 +136,7 @@ impl Copying<'_> {
             };
         }
         let bytes = match must || CODE.contains(&extension) {
-            false => files::read_bytes(path, &self.name(path), MOST_BYTES)?,
+            false => files::read_bytes(path, &self.name(path), MAX_BYTES)?,
             true if !must && self.unsigned == Unsigned::Skip => return Ok(()),
             true => match self.signed(path) {
                 Ok(bytes) => bytes,
@@ -174,7 +172,7 @@ impl Copying<'_> {
         let name = path.strip_prefix(self.listed.0).ok().and_then(Path::to_str);
         let (Some(name), Code::Unsigned) = (name, error.code()) else { return error };
         let hash =
-            files::read_bytes(path, name, MOST_BYTES).map(|bytes| file_hash(&bytes)).unwrap_or_default();
+            files::read_bytes(path, name, MAX_BYTES).map(|bytes| file_hash(&bytes)).unwrap_or_default();
         let hint = format!(
             "list it in the tool and sign that again: __files__ = {{\"{name}\": \"{hash}\"}}; a file that is a tool too can be signed itself"
         );

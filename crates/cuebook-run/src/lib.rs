@@ -11,6 +11,7 @@
 
 mod actions;
 mod anchor;
+mod call_folder;
 mod caller;
 mod chain;
 mod config;
@@ -34,7 +35,6 @@ mod schema;
 mod script;
 mod secrets;
 mod settings;
-mod stage;
 mod stop;
 pub mod store;
 mod subprocess;
@@ -44,7 +44,7 @@ mod verify;
 mod watch;
 
 pub use actions::Action;
-pub use chain::{MOST_LINKS, Report, validate};
+pub use chain::{MAX_LINKS, Report, validate};
 pub use config::template;
 pub use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
 pub use engine::{Answer, Engine};
@@ -57,9 +57,10 @@ pub use request::ExecuteRequest;
 pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
-    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, ExplainedMessage, ExplainedPiece, Finished,
-    Launch, MessageSource, Rebuilt, Resume, ResumeBuilder, RunRequest, Thread, ThreadKind, ThreadUpdate,
-    Update, Updates, explain, has_origins, label, rebuild, spent_below, sweep, unpriced, whole_log,
+    ALLOWANCE, COMMAND, Cancelled, Conversation, DeadThread, ExplainedMessage, ExplainedPiece, Finished,
+    Launch, MessageSource, Rebuilt, Resume, ResumeBuilder, RunRequest, Thread, ThreadKind, ThreadRun,
+    ThreadUpdate, Update, Updates, explain, has_origins, label, rebuild, spent_below, sweep, unpriced,
+    whole_log,
 };
-pub use verify::{Seal, Verify};
-pub use watch::{Ignore, News, Watch};
+pub use verify::{VerifiedHash, Verify};
+pub use watch::{Activity, Ignore, Watch};

@@ -16,6 +16,9 @@ use crate::interpreter::{self, Interpreter};
 /// The largest lockfile that is read.
 const LARGEST: u64 = 1 << 20;
 
+/// What to do about one that cannot be read.
+const WRITE_ANEW: &str = "delete it: the next successful run writes a new one";
+
 /// A lockfile that was found.
 #[derive(Debug)]
 pub(crate) struct Lockfile {
@@ -55,11 +58,17 @@ fn read(path: &Path, name: String) -> Result<Lockfile> {
     let corrupt = |why: &str| {
         let diagnostic = Diagnostic::new(Code::BadLockfile, format!("invalid lockfile: {why}"))
             .file(&name)
-            .hint("delete it: the next successful run writes a new one");
+            .hint(WRITE_ANEW);
         Error::new(ErrorKind::Config, diagnostic)
     };
     let source = files::read_text(path, &name, LARGEST)?;
-    let json: Json = serde_json::from_str(source.text()).map_err(|error| corrupt(&error.to_string()))?;
+    let json: Json = serde_json::from_str(source.text()).map_err(|error| {
+        let before = source.text().split_inclusive('\n').take(error.line().saturating_sub(1));
+        let at = before.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+        let at = source.text().floor_char_boundary(at);
+        let diagnostic = Diagnostic::new(Code::BadLockfile, "invalid lockfile: not valid JSON");
+        Error::new(ErrorKind::Config, diagnostic.at(source.place(at..at)).hint(WRITE_ANEW))
+    })?;
     match json.get("lockfile_version") {
         Some(version) if version == &json!(1) => {}
         Some(version) => {
@@ -103,7 +112,7 @@ impl Lockfile {
             }
         }
         if let Some(more) = chain.get(self.chain.len()) {
-            let message = format!("Lockfile integrity mismatch for chain element {}.", more.id());
+            let message = format!("Lockfile integrity mismatch for chain element {}", more.id());
             return Err(self.mismatch(message, &more.located.name, "the locked chain is shorter"));
         }
         Ok(())
@@ -127,7 +136,7 @@ impl Lockfile {
     /// The error for an element that is not what it was.
     pub(crate) fn changed(&self, element: &Element, is_tool: bool) -> Error {
         let what = if is_tool { element.id().to_owned() } else { format!("chain element {}", element.id()) };
-        let message = format!("Lockfile integrity mismatch for {what}. Re-sign and delete stale lockfile.");
+        let message = format!("Lockfile integrity mismatch for {what}");
         let why = format!("{} has changed since {}", element.located.name, self.generated_at);
         self.mismatch(message, &element.located.name, &why)
     }
@@ -163,5 +172,7 @@ pub(crate) fn write(spaces: &Spaces, chain: &[Element], interpreter: Option<&Int
     });
     let Ok(mut text) = serde_json::to_vec_pretty(&json) else { return false };
     text.push(b'\n');
-    files::write_atomic(&path, &files::display_name(spaces.project(), &path), &text).is_ok()
+    let name = files::display_name(spaces.project(), &path);
+    let inside = files::stays_inside(spaces.project(), &path, &name);
+    inside.and_then(|()| files::write_atomic(&path, &name, &text)).is_ok()
 }

@@ -17,7 +17,7 @@ impl Money {
     /// Nothing.
     pub const ZERO: Money = Money(0);
     /// More than anybody has.
-    pub const MOST: Money = Money(i64::MAX);
+    pub const MAX: Money = Money(i64::MAX);
 
     /// So many billionths.
     pub fn from_nanos(nanos: i64) -> Money {
@@ -109,8 +109,8 @@ mod tests {
     fn sums_are_exact_and_never_overflow() {
         let tenth = Money::from_units(0.1);
         assert_eq!((0..10).map(|_| tenth).sum::<Money>(), Money::from_units(1.0));
-        assert_eq!(Money::MOST + tenth, Money::MOST);
-        assert_eq!(Money::of_tokens(u64::MAX, Money::MOST), Money::MOST);
+        assert_eq!(Money::MAX + tenth, Money::MAX);
+        assert_eq!(Money::of_tokens(u64::MAX, Money::MAX), Money::MAX);
         assert_eq!(Money::from_units(f64::NAN), Money::ZERO);
     }
 }

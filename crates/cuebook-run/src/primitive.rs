@@ -11,10 +11,10 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::http::HttpClient;
 use serde_json::{Map, Value as Json};
 
-use crate::anchor::{Ground, bad_runtime};
+use crate::anchor::{ToolContext, bad_runtime};
 use crate::caller::stop_call;
 use crate::chain::Element;
-use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_placeholder};
+use crate::config::{Encoding, Piece, Values, pieces, says_how, text_of, whole_placeholder};
 use crate::environment::Environment;
 use crate::fence::Fencing;
 use crate::interpreter::Interpreter;
@@ -34,7 +34,7 @@ pub(crate) struct Call<'c> {
     pub(crate) chain: &'c [Element],
     pub(crate) parameters: &'c Map<String, Json>,
     pub(crate) project: &'c Path,
-    pub(crate) ground: &'c Ground,
+    pub(crate) tool_context: &'c ToolContext,
     pub(crate) environment: &'c Environment,
     pub(crate) settings: &'c Settings,
     /// The fence around it, if a model calls.
@@ -71,7 +71,7 @@ fn with_values<T>(call: &Call<'_>, then: impl FnOnce(&Values<'_>, String) -> Res
         config.extend(element.tool.config.clone());
     }
     let params_json = Json::Object(call.parameters.clone()).to_string();
-    let mut context = call.ground.context.clone();
+    let mut context = call.tool_context.context.clone();
     context.insert("params_json".to_owned(), params_json.clone().into());
     let env = |name: &str| call.environment.get(name);
     let values = Values { context: &context, parameters: call.parameters, config: &config, env: &env };
@@ -86,10 +86,22 @@ pub(crate) fn check(chain: &[Element]) -> Result<()> {
     }
 }
 
+/// A line that names the usual executor of a tool with this extension.
+fn executor_line(extension: &str) -> &'static str {
+    match extension {
+        "sh" => "# __executor_id__ = \"rye/core/runtimes/bash/bash\"",
+        "js" | "mjs" | "cjs" | "ts" => "const __executor_id__ = \"rye/core/runtimes/node/node\"",
+        "yaml" | "yml" => "executor_id: rye/core/primitives/subprocess",
+        "json" => "\"executor_id\": \"rye/core/primitives/subprocess\"",
+        "toml" => "executor_id = \"rye/core/primitives/subprocess\"",
+        _ => "__executor_id__ = \"rye/core/runtimes/python/script\"",
+    }
+}
+
 fn unknown(last: &Element, id: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::BadRuntime, format!("Unknown primitive: {id}"))
         .file(&last.located.name)
-        .hint("it has no executor: name one, as in __executor_id__ = \"rye/core/runtimes/python/script\"");
+        .hint(format!("it has no executor: name one, as in {}", executor_line(last.located.extension)));
     Error::new(ErrorKind::Execute, diagnostic)
 }
 
@@ -166,14 +178,14 @@ fn program(call: &Call<'_>, values: &Values<'_>) -> Result<String> {
         let hint = "give `config` a `command`";
         bad_runtime(runtime(call), "the tool names no program to start".to_owned(), hint)
     };
-    program.map(|program| values.text(program, Manner::Plain)).ok_or_else(missing)
+    program.map(|program| values.text(program, Encoding::Plain)).ok_or_else(missing)
 }
 
 /// The folder that a chain's program starts in.
 fn cwd(call: &Call<'_>, values: &Values<'_>) -> String {
     match values.config.get("cwd").and_then(Json::as_str) {
-        Some(cwd) => values.text(cwd, Manner::Plain),
-        None => call.ground.cwd().unwrap_or_else(|| call.project.to_string_lossy().into_owned()),
+        Some(cwd) => values.text(cwd, Encoding::Plain),
+        None => call.tool_context.cwd().unwrap_or_else(|| call.project.to_string_lossy().into_owned()),
     }
 }
 
@@ -183,7 +195,7 @@ fn variables(call: &Call<'_>, values: &Values<'_>) -> Vec<(String, String)> {
         call.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
     if let Some(Json::Object(more)) = values.config.get("env") {
         let more =
-            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain))));
+            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Encoding::Plain))));
         env.extend(more.filter(|(name, value)| !call.environment.keeps(name, value)));
     }
     env
@@ -235,9 +247,9 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
                     return Err(wrong(&message, "set it in the tool's `config`"));
                 }
                 Some((name, _)) if values.parameters.contains_key(name) => {
-                    filled.push(script::given(values.text(&text, Manner::Plain), &mut env));
+                    filled.push(script::given(values.text(&text, Encoding::Plain), &mut env));
                 }
-                Some(_) => filled.push(values.text(&text, Manner::Plain)),
+                Some(_) => filled.push(values.text(&text, Encoding::Plain)),
                 None => filled.push(script::fill(&text, values, &mut env)?),
             }
             continue;
@@ -250,11 +262,11 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
                 return Err(wrong(&message, hint));
             }
         }
-        filled.push(values.text(&text, Manner::Plain));
+        filled.push(values.text(&text, Encoding::Plain));
     }
     let cwd = cwd(call, values);
     let seconds = |name: &str| -> Result<Option<f64>> {
-        match config.get(name).map(|value| values.fill(value, Manner::Plain)) {
+        match config.get(name).map(|value| values.fill(value, Encoding::Plain)) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => match value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()) {
                 Some(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(Some(seconds)),
@@ -264,7 +276,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
     };
     let input = match config.get("input").or_else(|| config.get("stdin")) {
         None | Some(Json::Null) => params_json.into_bytes(),
-        Some(input) => text_of(&values.fill(input, Manner::Plain)).into_bytes(),
+        Some(input) => text_of(&values.fill(input, Encoding::Plain)).into_bytes(),
     };
     if let Some(bad) = filled.iter().chain([&program, &cwd]).find(|text| text.contains('\0')) {
         let shown: String = bad.chars().take(40).collect();

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A process that carries a mark.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is asked"))]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Marked {
+pub(crate) struct MarkedProcess {
     pid: u32,
     /// The group that it is in.
     group: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Marked {
 
 /// A message for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Push {
+pub(crate) enum ProcessSignal {
     /// To continue after a stop.
     Wake,
     /// To end.
@@ -37,7 +37,7 @@ pub(crate) enum Push {
 
 /// The processes whose environment has a variable, except for those of the group of this process: its caller must not be
 /// stopped by it.
-pub(crate) fn marked(variable: &str) -> Vec<Marked> {
+pub(crate) fn marked(variable: &str) -> Vec<MarkedProcess> {
     #[cfg(target_os = "linux")]
     {
         linux::marked(variable)
@@ -51,11 +51,11 @@ pub(crate) fn marked(variable: &str) -> Vec<Marked> {
 
 /// Stops the processes that are found, with their groups: they are asked to end, and after a grace they are ended. Returns the
 /// marks that they had, each once.
-pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
+pub(crate) fn stop(find: &dyn Fn() -> Vec<MarkedProcess>) -> Vec<String> {
     let mut marks: Vec<String> = Vec::new();
-    let mut push = Push::End;
+    let mut push = ProcessSignal::End;
     let mut began = std::time::Instant::now();
-    let mut told: Vec<u32> = Vec::new();
+    let mut reported: Vec<u32> = Vec::new();
     loop {
         let found = find();
         if found.is_empty() {
@@ -67,20 +67,20 @@ pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
             }
         }
         match push {
-            Push::End if began.elapsed() >= GRACE => {
-                push = Push::Kill;
+            ProcessSignal::End if began.elapsed() >= GRACE => {
+                push = ProcessSignal::Kill;
                 began = std::time::Instant::now();
             }
-            Push::Kill if began.elapsed() >= END => {
+            ProcessSignal::Kill if began.elapsed() >= END => {
                 tracing::warn!(count = found.len(), "cannot stop tools that were left running");
                 return marks;
             }
             _ => {}
         }
         // Processes that were asked to end are not asked again; those that they have started meanwhile are.
-        let new: Vec<&Marked> =
-            found.iter().filter(|one| push == Push::Kill || !told.contains(&one.pid)).collect();
-        told.extend(new.iter().map(|one| one.pid));
+        let new: Vec<&MarkedProcess> =
+            found.iter().filter(|one| push == ProcessSignal::Kill || !reported.contains(&one.pid)).collect();
+        reported.extend(new.iter().map(|one| one.pid));
         #[cfg(target_os = "linux")]
         linux::push_groups(&new, &found, push);
         std::thread::sleep(LOOK);
@@ -88,7 +88,7 @@ pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
 }
 
 /// Sends a signal to the process that holds a thread, if it is the right one. Says whether it was sent.
-pub(crate) fn push(holder: &Holder, push: Push) -> bool {
+pub(crate) fn push(holder: &Holder, push: ProcessSignal) -> bool {
     #[cfg(target_os = "linux")]
     {
         linux::push(holder, push)
@@ -114,10 +114,10 @@ mod linux {
         Pid, PidfdFlags, Signal, getpgrp, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
     };
 
-    use super::{Marked, Push};
+    use super::{MarkedProcess, ProcessSignal};
     use crate::record::{Holder, process_stat};
 
-    pub(super) fn marked(variable: &str) -> Vec<Marked> {
+    pub(super) fn marked(variable: &str) -> Vec<MarkedProcess> {
         let start = format!("{variable}=");
         let (own, own_group) = (std::process::id(), getpgrp().as_raw_nonzero().get().unsigned_abs());
         let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -127,18 +127,18 @@ mod linux {
             let value =
                 environ.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(start.as_bytes()))?;
             let stat = process_stat(pid).filter(|stat| stat.runs() && stat.group != own_group)?;
-            Some(Marked { pid, group: stat.group, mark: String::from_utf8_lossy(value).into_owned() })
+            Some(MarkedProcess { pid, group: stat.group, mark: String::from_utf8_lossy(value).into_owned() })
         };
         pids.filter(|pid| *pid != own).filter_map(look).collect()
     }
 
-    pub(super) fn push_groups(processes: &[&Marked], all: &[Marked], push: Push) {
+    pub(super) fn push_groups(processes: &[&MarkedProcess], all: &[MarkedProcess], push: ProcessSignal) {
         let number = |pid: u32| Pid::from_raw(i32::try_from(pid).ok().filter(|pid| *pid > 1)?);
         let signals: &[Signal] = match push {
-            Push::Wake => &[Signal::CONT],
+            ProcessSignal::Wake => &[Signal::CONT],
             // One that was stopped hears of it only when it goes on.
-            Push::End => &[Signal::TERM, Signal::CONT],
-            Push::Kill => &[Signal::KILL],
+            ProcessSignal::End => &[Signal::TERM, Signal::CONT],
+            ProcessSignal::Kill => &[Signal::KILL],
         };
         let mut groups: Vec<u32> = Vec::new();
         for process in processes {
@@ -158,7 +158,7 @@ mod linux {
         }
     }
 
-    pub(super) fn push(holder: &Holder, push: Push) -> bool {
+    pub(super) fn push(holder: &Holder, push: ProcessSignal) -> bool {
         if holder.pid == std::process::id() {
             return false;
         }
@@ -169,10 +169,10 @@ mod linux {
             return false;
         };
         let signals: &[Signal] = match push {
-            Push::Wake if !"Tt".contains(stat.state) => return false,
-            Push::Wake => &[Signal::CONT],
-            Push::End => &[Signal::TERM, Signal::CONT],
-            Push::Kill => &[Signal::KILL],
+            ProcessSignal::Wake if !"Tt".contains(stat.state) => return false,
+            ProcessSignal::Wake => &[Signal::CONT],
+            ProcessSignal::End => &[Signal::TERM, Signal::CONT],
+            ProcessSignal::Kill => &[Signal::KILL],
         };
         signals.iter().all(|signal| pidfd_send_signal(&process, *signal).is_ok())
     }

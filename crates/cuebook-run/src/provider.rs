@@ -29,7 +29,7 @@ use cuebook::prompt::{Model, Property, Tools};
 use crate::money::Money;
 
 pub use crate::stop::Stop;
-pub use choice::{Chosen, Providers, VerifyFile, Wish, why_unset};
+pub use choice::{Chosen, ModelPreference, Providers, VerifyFile, why_unset};
 pub use classify::{Class, Fault, Policy, classify};
 pub(crate) use ending::{Ending, ending};
 pub(crate) use failure::FIELDS;
@@ -41,7 +41,7 @@ pub use transport::Client;
 
 /// What a model is asked.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ProviderRequest<'a> {
     /// The model, and how it is to be asked.
     pub model: &'a Model,
     /// What was said so far.
@@ -62,8 +62,8 @@ pub trait Listener: Sync {
     fn chunk(&self, _chunk: &Chunk) {}
 
     /// A request failed and is to be sent again after a pause. Says whether it may be.
-    fn retry(&self, _again: &Again<'_>) -> Next {
-        Next::Same
+    fn retry(&self, _again: &RetryNotice<'_>) -> RetryDecision {
+        RetryDecision::Same
     }
 
     /// Whether to stop. It is asked often.
@@ -72,7 +72,7 @@ pub trait Listener: Sync {
     }
 
     /// Whether an empty answer is one too: a caller with something to say to it does not need another attempt.
-    fn hears_silence(&self) -> bool {
+    fn accepts_empty_answer(&self) -> bool {
         false
     }
 
@@ -85,7 +85,7 @@ pub trait Listener: Sync {
 
 /// A request that failed and is to be sent again.
 #[derive(Debug)]
-pub struct Again<'a> {
+pub struct RetryNotice<'a> {
     /// How often it was sent.
     pub attempt: u32,
     /// The pause before it is sent again.
@@ -98,7 +98,7 @@ pub struct Again<'a> {
 
 /// Whether a request may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Next {
+pub enum RetryDecision {
     /// As it is.
     Same,
     /// With an answer that has no more tokens than this: the attempts so far cost something too.
@@ -153,7 +153,7 @@ impl Category {
 
 /// An answer that did not come.
 #[derive(Debug)]
-pub struct Unheard {
+pub struct ProviderFailure {
     /// Why.
     pub error: Error,
     /// What kind of reason that is.
@@ -169,7 +169,8 @@ pub struct Unheard {
 /// Asks models.
 pub trait Provider: Send + Sync {
     /// Asks once. Repetitions are part of it, and reported to the listener.
-    fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>>;
+    fn ask(&self, ask: &ProviderRequest<'_>, listener: &dyn Listener)
+    -> Result<Answer, Box<ProviderFailure>>;
 }
 
 /// What a model costs, for a million tokens.

@@ -23,7 +23,7 @@ pub struct ExecuteRequest {
     pub item_type: ItemType,
     /// The item's id.
     pub item_id: String,
-    /// The project; that of the engine if there is none.
+    /// The project; that of the engine if it is missing.
     pub project_path: Option<PathBuf>,
     /// What the item gets.
     pub parameters: Map<String, Json>,

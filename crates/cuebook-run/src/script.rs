@@ -12,7 +12,7 @@ use cuebook::dialect::tool::nested::{LANGUAGES, Nested, SHELLS, nested};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
-use crate::config::{Found, Piece, Values, pieces, text_of};
+use crate::config::{Piece, PlaceholderValue, Values, pieces, text_of};
 
 /// Whether a word is the name or the path of a shell.
 pub(crate) fn is_shell(word: &str) -> bool {
@@ -138,11 +138,11 @@ fn written(
         };
         let value = match values.look(name) {
             // Part of a script that its author keeps under a name of its own.
-            Some(Found::Written(Json::String(part))) if round < 3 && part != script => {
+            Some(PlaceholderValue::Written(Json::String(part))) if round < 3 && part != script => {
                 text.push_str(&written(part, values, env, known, round + 1));
                 continue;
             }
-            Some(Found::Data(value) | Found::Written(value)) => text_of(value),
+            Some(PlaceholderValue::Data(value) | PlaceholderValue::Written(value)) => text_of(value),
             None => {
                 text.push_str(&format!("{{{name}}}"));
                 continue;

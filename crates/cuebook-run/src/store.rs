@@ -23,7 +23,7 @@ mod cancel_watch;
 mod checkpoint;
 mod error;
 mod group;
-mod heart;
+mod heartbeat;
 mod ledger;
 mod pool;
 mod postgres;
@@ -49,7 +49,7 @@ use address::Address;
 pub use book::Book;
 pub(crate) use cancel_watch::{CancelWatch, Watched};
 pub(crate) use error::{damaged, moved, not_own};
-pub use heart::{Heart, Holding};
+pub use heartbeat::{Heartbeat, HeartbeatGuard};
 pub use postgres::{Postgres, PostgresStore};
 pub use sqlite::{Sqlite, SqliteStore};
 
@@ -65,7 +65,7 @@ pub struct Record {
     pub prompt: String,
     /// The thread that started it.
     pub parent: Option<ThreadId>,
-    /// How it stands with it.
+    /// The thread's status.
     pub status: Status,
     /// When it was registered.
     pub created_at: Timestamp,
@@ -177,7 +177,7 @@ pub struct New {
     pub parent_holder: Option<Holder>,
     /// How many children its parent may start in all.
     pub parent_spawns: Option<u64>,
-    /// The most that it may spend, which is reserved from its parent. [`Money::MOST`] is no limit, which only a parent without
+    /// The most that it may spend, which is reserved from its parent. [`Money::MAX`] is no limit, which only a parent without
     /// one can give.
     pub spend: Money,
     /// The model, if it is known yet.
@@ -186,7 +186,7 @@ pub struct New {
     pub unpriced: bool,
     /// The thread whose conversation it goes on with.
     pub continuation_of: Option<ThreadId>,
-    /// Who runs it at once; none yet if there is none.
+    /// Who runs it at once; none yet if it is missing.
     pub holder: Option<Holder>,
     /// Its first events.
     pub entries: Vec<Entry>,
@@ -242,10 +242,10 @@ pub struct Account {
 
 impl Account {
     /// What it and its children can still spend. Less than nothing if something cost more than was held for it; without a
-    /// limit it is always [`Money::MOST`].
+    /// limit it is always [`Money::MAX`].
     pub fn remaining(&self) -> Money {
-        if self.limit == Money::MOST {
-            return Money::MOST;
+        if self.limit == Money::MAX {
+            return Money::MAX;
         }
         self.limit - self.spent - self.children - self.held - self.reserved
     }
@@ -281,7 +281,7 @@ pub struct Filter {
 
 /// The last events of a thread, made with the name of the one that goes on with its conversation. They may be made more than
 /// once, if a transaction is tried again.
-pub type LastWords = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
+pub type FinalEvents = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
 /// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and paths a file. Without a key threads can be
 /// listed and shown; the key's error is reported when a thread is to be written.
@@ -315,7 +315,7 @@ pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
     Ok(Some(Path::new(place)))
 }
 
-/// Refuses what is meant as an address and is none: its password would become the name of a file otherwise.
+/// Refuses an invalid address: its password would become the name of a file otherwise.
 fn refuse_misspelt(place: &str) -> Result<()> {
     let is_scheme = |scheme: &str| {
         // One letter is a drive of Windows.
@@ -385,7 +385,7 @@ pub trait Store: Send + Sync + Debug {
         &self,
         id: &ThreadId,
         holder: &Holder,
-        entries: LastWords,
+        entries: FinalEvents,
         change: &Change,
         new: &New,
     ) -> Result<Record>;
@@ -410,7 +410,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `CB712` if there is none, `CB713` if it runs or there are newer events than were seen, `CB728` if it ended, `CB718` if its parent has too little left.
+    /// `CB712` if it is missing, `CB713` if it runs or there are newer events than were seen, `CB728` if it ended, `CB718` if its parent has too little left.
     fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record>;
 
     /// Appends events, and changes what they change.

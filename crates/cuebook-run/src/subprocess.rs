@@ -377,7 +377,7 @@ mod unix {
             }
             let started = Instant::now();
             let deadline = started + job.timeout;
-            let mut told = started;
+            let mut reported = started;
             let mut stopped: Option<(End, Instant)> = None;
             let mut ended: Option<Instant> = None;
             let mut buffer = vec![0; 64 << 10];
@@ -406,8 +406,8 @@ mod unix {
                     }
                     _ => {}
                 }
-                if ended.is_none() && now.duration_since(told) >= PROGRESS {
-                    told = now;
+                if ended.is_none() && now.duration_since(reported) >= PROGRESS {
+                    reported = now;
                     let heard: u64 =
                         self.said.iter().map(|said| said.bytes.len() as u64 + said.dropped).sum();
                     let seconds = now.duration_since(started).as_secs();

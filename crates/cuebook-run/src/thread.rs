@@ -5,7 +5,7 @@
 //! written in the same transaction as the events that it sums up. A process that dies takes nothing with it: another one finds
 //! the thread, reads its log, and goes on.
 
-mod bill;
+mod attempt_cost;
 mod calls;
 mod cancel;
 mod choose;
@@ -19,7 +19,7 @@ mod handle;
 mod harness;
 mod hooks;
 mod launch;
-mod left;
+mod left_tools;
 mod listener;
 mod log;
 mod managed;
@@ -47,12 +47,12 @@ pub use detach::{ALLOWANCE, COMMAND};
 pub use drive::Finished;
 pub use handle::{ResumeBuilder, Thread, ThreadUpdate, Update, Updates};
 pub use launch::{Launch, ThreadKind};
-pub use left::{Dead, sweep};
+pub use left_tools::{DeadThread, sweep};
 pub(crate) use log::not_found;
 pub use log::whole_log;
 pub use origins::{ExplainedMessage, ExplainedPiece, MessageSource, explain, has_origins, label};
 pub use rebuild::{Rebuilt, rebuild};
 pub use resume::Resume;
-pub use run::{Began, RunRequest};
+pub use run::{RunRequest, ThreadRun};
 pub(crate) use start::DirectiveRequest;
 pub use start::unpriced;

@@ -115,7 +115,7 @@ impl Performed {
 
 /// What to make of an answer without calls.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Settled {
+pub enum AfterAnswer {
     /// The run is done, and this is its result.
     Done(Json),
     /// The model gets a message, and is asked again.
@@ -168,7 +168,7 @@ pub trait Ports: Sync {
     }
 
     /// What to make of an answer without calls.
-    fn settle(&self, turn: u32, said: &Reply) -> Result<Settled, Halt>;
+    fn settle(&self, turn: u32, said: &Reply) -> Result<AfterAnswer, Halt>;
 
     /// Whether the calls of a turn run at the same time.
     fn concurrent(&self) -> bool {
@@ -210,7 +210,7 @@ pub struct Start {
 /// How a run ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The result, or why there is none.
+    /// The result, or why it is missing.
     pub outcome: Result<Json, Halt>,
     /// All that was said.
     pub conversation: Vec<Message>,
@@ -253,7 +253,7 @@ fn go(
         ports.barrier()?;
         let answer = spans::asking(ports, conversation, || ports.ask(*turns, conversation))?;
         *turns += 1;
-        let mut message = said(&answer.reply);
+        let mut message = assistant_message(&answer.reply);
         answer.carry_into(&mut message);
         ports.note(&Step::Answered { answer: &answer, message: &message })?;
         ports.review(*turns, &message)?;
@@ -270,8 +270,8 @@ fn go(
                 continue;
             }
             match ports.settle(*turns, &whole(before, &answer.reply))? {
-                Settled::Done(result) => return done(ports, result),
-                Settled::Again(text) => {
+                AfterAnswer::Done(result) => return done(ports, result),
+                AfterAnswer::Again(text) => {
                     let message = Message::text(Role::User, text);
                     ports.note(&Step::Nudged { message: &message })?;
                     conversation.push(message);
@@ -312,7 +312,7 @@ fn whole<'a>(before: &[Message], reply: &'a Reply) -> Cow<'a, Reply> {
 }
 
 /// The message that an answer becomes.
-pub fn said(reply: &Reply) -> Message {
+pub fn assistant_message(reply: &Reply) -> Message {
     let (text, calls): (Option<String>, &[ToolCall]) = match reply {
         Reply::Text(text) | Reply::Refusal(text) => (Some(text.clone()), &[]),
         Reply::Structured { raw, .. } => (Some(raw.clone()), &[]),
@@ -334,7 +334,7 @@ pub fn said(reply: &Reply) -> Message {
 }
 
 /// The message that tells a model what came of a call.
-pub fn told(call: &ToolCall, text: &str, is_error: bool) -> Message {
+pub fn tool_message(call: &ToolCall, text: &str, is_error: bool) -> Message {
     let mut message = Message::text(Role::Tool, text);
     message.metadata.insert("tool_call_id".into(), json!(call.id));
     message.metadata.insert("name".into(), json!(call.name));

@@ -6,7 +6,7 @@ use cuebook::trust::Trust;
 
 /// What is known of an item that was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seal {
+pub struct VerifiedHash {
     /// SHA-256 of what was signed, in hexadecimal digits.
     pub hash: String,
 }
@@ -14,11 +14,11 @@ pub struct Seal {
 /// Verifies items.
 pub trait Verify: Send + Sync {
     /// Says what is known of an item, or why it must not be used.
-    fn verify(&self, item: &Item) -> Result<Seal>;
+    fn verify(&self, item: &Item) -> Result<VerifiedHash>;
 }
 
 impl Verify for Trust {
-    fn verify(&self, item: &Item) -> Result<Seal> {
+    fn verify(&self, item: &Item) -> Result<VerifiedHash> {
         let verified = Trust::verify(self, item)?;
         if verified.is_new
             && let Err(error) = self.record(item.located.space, &[&verified])
@@ -26,6 +26,6 @@ impl Verify for Trust {
             // An item whose signing time cannot be recorded is valid all the same.
             tracing::warn!(%error, "the signing time of an item was not recorded");
         }
-        Ok(Seal { hash: verified.hash })
+        Ok(VerifiedHash { hash: verified.hash })
     }
 }

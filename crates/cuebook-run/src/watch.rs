@@ -7,7 +7,7 @@ use crate::stop::Stop;
 
 /// What a thread does at the moment, for observers.
 #[derive(Debug, Clone)]
-pub enum News<'a> {
+pub enum Activity<'a> {
     /// An event was written.
     Event(&'a Event),
     /// The model said something more.
@@ -60,7 +60,7 @@ pub trait Watch: Sync {
     fn progress(&self, _message: &str) {}
 
     /// Tells what a thread does, its own or one below it.
-    fn news(&self, _thread: &ThreadId, _news: &News<'_>) {}
+    fn activity(&self, _thread: &ThreadId, _news: &Activity<'_>) {}
 }
 
 /// There is no observer.

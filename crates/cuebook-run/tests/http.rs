@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
-use support::World;
+use support::Fixture;
 
 /// A server that answers each path in its own way, and remembers what it was asked.
 fn serve() -> (String, Arc<Mutex<Vec<String>>>) {
@@ -57,7 +57,7 @@ fn serve() -> (String, Arc<Mutex<Vec<String>>>) {
     (address, asked)
 }
 
-fn tool(world: &World, name: &str, config: Json) {
+fn tool(world: &Fixture, name: &str, config: Json) {
     let yaml = format!(
         "version: 1.0.0\ntool_type: http\ncategory: demo\ndescription: D\nexecutor_id: rye/core/primitives/http_client\nconfig: {config}\n"
     );
@@ -66,7 +66,7 @@ fn tool(world: &World, name: &str, config: Json) {
 
 #[test]
 fn a_request_gets_parameters_as_data() {
-    let world = World::new();
+    let world = Fixture::new();
     let (address, asked) = serve();
     world.plain(".env", "TOKEN_OF_TEST=s3cret\n");
     tool(
@@ -93,7 +93,7 @@ fn a_request_gets_parameters_as_data() {
 
 #[test]
 fn a_secret_does_not_go_along_to_another_host() {
-    let world = World::new();
+    let world = Fixture::new();
     let (address, asked) = serve();
     world.plain(".env", "TOKEN_OF_TEST=s3cret\n");
     let auth = json!({"type": "api_key", "key": "${TOKEN_OF_TEST}"});
@@ -108,7 +108,7 @@ fn a_secret_does_not_go_along_to_another_host() {
 
 #[test]
 fn lost_requests_are_retried_and_statuses_are_answers() {
-    let world = World::new();
+    let world = Fixture::new();
     let (address, asked) = serve();
     tool(
         &world,
@@ -126,7 +126,7 @@ fn lost_requests_are_retried_and_statuses_are_answers() {
 
 #[test]
 fn callers_cannot_reach_local_hosts() {
-    let world = World::new();
+    let world = Fixture::new();
     let (address, asked) = serve();
     tool(&world, "fetch", json!({"url": "{url}"}));
     tool(&world, "host", json!({"url": "http://{host}/x"}));
@@ -141,7 +141,7 @@ fn callers_cannot_reach_local_hosts() {
 
 #[test]
 fn a_secret_that_is_not_set_is_named_and_nothing_is_sent() {
-    let world = World::new();
+    let world = Fixture::new();
     let (address, asked) = serve();
     tool(
         &world,

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use cuebook_run::{Settings, Watch};
 use serde_json::{Value as Json, json};
-use support::{World, request};
+use support::{Fixture, request};
 
 fn quick() -> Settings {
     Settings { timeout: Duration::from_secs(30), grace: Duration::from_millis(300), ..Settings::default() }
 }
 
 /// A tool in YAML that runs a script in a shell, with a timeout.
-fn shell(world: &World, name: &str, timeout: f64, script: &str) {
+fn shell(world: &Fixture, name: &str, timeout: f64, script: &str) {
     let yaml = format!(
         "version: 1.0.0\ntool_type: shell\ncategory: demo\ndescription: D\nexecutor_id: rye/core/primitives/subprocess\n\
          config:\n  command: /bin/sh\n  args: ['-c', {}]\n  timeout: {timeout}\n",
@@ -26,7 +26,7 @@ fn shell(world: &World, name: &str, timeout: f64, script: &str) {
 }
 
 fn is_alive(pid: &str) -> bool {
-    // A process that has ended and that nobody has waited for is not alive.
+    // A process that has ended and that no one has waited for is not alive.
     let Ok(status) = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())) else { return false };
     !status.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
 }
@@ -41,7 +41,7 @@ fn gone(pid: &str) -> bool {
 
 #[test]
 fn ten_megabytes_of_output_are_read_while_the_tool_runs() {
-    let world = World::new();
+    let world = Fixture::new();
     world.python(
         "demo/loud",
         "import sys\nsys.stdout.write('x' * (10 << 20))\nsys.stderr.write('y' * (1 << 20))\n",
@@ -54,7 +54,7 @@ fn ten_megabytes_of_output_are_read_while_the_tool_runs() {
 
 #[test]
 fn output_over_the_limit_is_dropped_and_told() {
-    let world = World::with(Settings { output: 1000, ..quick() });
+    let world = Fixture::with(Settings { output: 1000, ..quick() });
     world.python("demo/loud", "import sys\nsys.stdout.write('ü' * (1 << 20))\n");
     let answer = world.tool("demo/loud", json!({}));
     assert_eq!(answer["status"], "success");
@@ -66,7 +66,7 @@ fn output_over_the_limit_is_dropped_and_told() {
 
 #[test]
 fn binary_output_does_not_break_the_answer() {
-    let world = World::new();
+    let world = Fixture::new();
     world.python("demo/binary", "import sys\nsys.stdout.buffer.write(b'a\\xff\\x00\\xfeb')\n");
     let answer = world.tool("demo/binary", json!({}));
     assert_eq!(answer["data"]["stdout"], "a\u{fffd}\u{0}\u{fffd}b");
@@ -75,7 +75,7 @@ fn binary_output_does_not_break_the_answer() {
 
 #[test]
 fn a_deaf_tool_is_killed_with_its_children() {
-    let world = World::with(quick());
+    let world = Fixture::with(quick());
     shell(
         &world,
         "stubborn",
@@ -98,7 +98,7 @@ fn a_deaf_tool_is_killed_with_its_children() {
 
 #[test]
 fn a_tool_that_ends_when_it_is_asked_may_say_something_first() {
-    let world = World::with(quick());
+    let world = Fixture::with(quick());
     shell(&world, "polite", 0.3, "trap 'echo bye; exit 3' TERM; while :; do sleep 0.05; done");
     let answer = world.tool("demo/polite", json!({}));
     assert_eq!(answer["data"]["stdout"], "bye\n");
@@ -107,7 +107,7 @@ fn a_tool_that_ends_when_it_is_asked_may_say_something_first() {
 
 #[test]
 fn a_grandchild_that_keeps_the_streams_is_not_waited_for() {
-    let world = World::with(quick());
+    let world = Fixture::with(quick());
     shell(&world, "daemon", 20.0, "sleep 30 & echo $! > pid; echo done");
     let started = Instant::now();
     let answer = world.tool("demo/daemon", json!({}));
@@ -121,7 +121,7 @@ fn a_grandchild_that_keeps_the_streams_is_not_waited_for() {
 
 #[test]
 fn output_of_a_grandchild_is_not_read_forever() {
-    let world = World::with(quick());
+    let world = Fixture::with(quick());
     shell(&world, "chatty", 20.0, "yes & echo $! > pid; exit 0");
     let started = Instant::now();
     let answer = world.tool("demo/chatty", json!({}));
@@ -133,7 +133,7 @@ fn output_of_a_grandchild_is_not_read_forever() {
 
 #[test]
 fn parameters_of_a_megabyte_arrive_however_slowly_they_are_read() {
-    let world = World::new();
+    let world = Fixture::new();
     let slow = "import sys, time, json\ndata = b''\nwhile True:\n    part = sys.stdin.buffer.read1(65536)\n    if not part: break\n    data += part\n    time.sleep(0.005)\nprint(json.dumps({'n': len(json.loads(data)['text']), 'argv': len(sys.argv)}))\n";
     world.python("demo/slow", slow);
     let answer = world.tool("demo/slow", json!({"text": "z".repeat(1 << 20)}));
@@ -145,7 +145,7 @@ fn parameters_of_a_megabyte_arrive_however_slowly_they_are_read() {
 
 #[test]
 fn a_tool_that_ends_without_reading_its_parameters_is_no_error() {
-    let world = World::new();
+    let world = Fixture::new();
     shell(&world, "deaf", 20.0, "exec <&-; echo '{\"ok\": true}'");
     let answer = world.tool("demo/deaf", json!({"text": "z".repeat(4 << 20)}));
     assert_eq!(answer["data"], json!({"ok": true}));
@@ -166,7 +166,7 @@ fn whoever_waits_can_stop_a_tool_and_hears_that_it_runs() {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
-    let world = World::with(quick());
+    let world = Fixture::with(quick());
     shell(&world, "long", 30.0, "echo $$ > pid; sleep 30");
     let watch = Impatient { stop: AtomicBool::new(false) };
     let answer = world.engine.answer(&request("tool", "demo/long", json!({})), &watch).json;
@@ -177,7 +177,7 @@ fn whoever_waits_can_stop_a_tool_and_hears_that_it_runs() {
 
 #[test]
 fn the_end_of_a_process_means_what_it_should() {
-    let world = World::new();
+    let world = Fixture::new();
     let ends = |name: &str, script: &str| {
         shell(&world, name, 20.0, script);
         world.tool(&format!("demo/{name}"), json!({}))
@@ -199,7 +199,7 @@ fn the_end_of_a_process_means_what_it_should() {
 
 #[test]
 fn a_program_that_is_not_there_is_told_by_name() {
-    let world = World::new();
+    let world = Fixture::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: no-such-program}\n";
     world.signed("tools/demo/none.yaml", yaml);
     let answer = world.tool("demo/none", json!({}));
@@ -214,7 +214,7 @@ fn a_program_that_is_not_there_is_told_by_name() {
 
 #[test]
 fn many_tools_run_at_once() {
-    let world = World::new();
+    let world = Fixture::new();
     shell(&world, "echo", 20.0, "cat");
     std::thread::scope(|scope| {
         for n in 0..16 {

@@ -33,8 +33,8 @@ use cuebook::source::Source;
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::Money;
 use cuebook_run::provider::{
-    Again, Ask, Category, Charge, Chosen, Client, Clock, HttpProvider, Listener, Next, Provider,
-    ProviderFile, Stop, Unheard,
+    Category, Charge, Chosen, Client, Clock, HttpProvider, Listener, Provider, ProviderFailure, ProviderFile,
+    ProviderRequest, RetryDecision, RetryNotice, Stop,
 };
 use serde_json::{Value as Json, json};
 
@@ -48,7 +48,7 @@ pub fn environment(name: &str) -> Option<String> {
     }
 }
 
-/// Sleeps for nobody, and remembers who wanted to.
+/// Never sleeps, and records every requested pause.
 #[derive(Debug)]
 pub struct Sleepless {
     start: Instant,
@@ -86,19 +86,19 @@ impl Clock for Sleepless {
 
 /// Hears everything.
 #[derive(Default)]
-pub struct Ear {
+pub struct RecordingListener {
     pub chunks: Mutex<Vec<Chunk>>,
     pub retries: Mutex<Vec<(u32, f64, String)>>,
     pub charges: Mutex<Vec<Charge>>,
     /// What it says of another attempt.
-    pub next: Option<Next>,
+    pub next: Option<RetryDecision>,
     pub stop: Option<Arc<AtomicBool>>,
     /// Stops as soon as it hears this much text.
     pub enough: Option<usize>,
     pub enough_heard: AtomicBool,
 }
 
-impl Ear {
+impl RecordingListener {
     pub fn text(&self) -> String {
         let chunks = self.chunks.lock().unwrap();
         chunks
@@ -108,7 +108,7 @@ impl Ear {
     }
 }
 
-impl Listener for Ear {
+impl Listener for RecordingListener {
     fn chunk(&self, chunk: &Chunk) {
         self.chunks.lock().unwrap().push(chunk.clone());
         if self.enough.is_some_and(|enough| self.text().len() >= enough) {
@@ -116,11 +116,11 @@ impl Listener for Ear {
         }
     }
 
-    fn retry(&self, again: &Again<'_>) -> Next {
-        let told = (again.attempt, again.pause.as_secs_f64(), again.why.to_string());
-        self.retries.lock().unwrap().push(told);
+    fn retry(&self, again: &RetryNotice<'_>) -> RetryDecision {
+        let reported = (again.attempt, again.pause.as_secs_f64(), again.why.to_string());
+        self.retries.lock().unwrap().push(reported);
         self.charges.lock().unwrap().push(again.charge.clone());
-        self.next.unwrap_or(Next::Same)
+        self.next.unwrap_or(RetryDecision::Same)
     }
 
     fn cancelled(&self) -> bool {
@@ -158,7 +158,7 @@ pub fn provider(mock: &Mock, api: Api, more: &str) -> (HttpProvider, Arc<Sleeple
     (provider.with_clock(clock.clone()).with_environment(environment), clock)
 }
 
-pub fn ask(provider: &HttpProvider, listener: &dyn Listener) -> Result<Answer, Box<Unheard>> {
+pub fn ask(provider: &HttpProvider, listener: &dyn Listener) -> Result<Answer, Box<ProviderFailure>> {
     ask_for(provider, listener, "Hello?", None)
 }
 
@@ -167,11 +167,11 @@ pub fn ask_for(
     listener: &dyn Listener,
     question: &str,
     deadline: Option<Instant>,
-) -> Result<Answer, Box<Unheard>> {
+) -> Result<Answer, Box<ProviderFailure>> {
     let messages = [Message::text(Role::System, "Be brief."), Message::text(Role::User, question)];
     let model = Model::default();
     let outputs: [Property; 0] = [];
-    let ask = Ask {
+    let ask = ProviderRequest {
         model: &model,
         messages: &messages,
         tools: &Tools::default(),
@@ -180,14 +180,14 @@ pub fn ask_for(
         deadline,
     };
     let answer = provider.ask(&ask, listener);
-    // Whatever is told, the key is not.
-    let told = match &answer {
+    // Whatever is reported, the key is not.
+    let reported = match &answer {
         Ok(answer) => format!("{answer:?}"),
         Err(unheard) => format!("{unheard:?} {unheard:#?} {} {}", unheard.error, unheard.error.to_json()),
     };
-    let told = format!("{told} {provider:?} {:?}", provider.chosen());
+    let reported = format!("{reported} {provider:?} {:?}", provider.chosen());
     for secret in [KEY, "org-secret-42"] {
-        assert!(!told.contains(secret), "{told}");
+        assert!(!reported.contains(secret), "{reported}");
     }
     answer
 }
@@ -204,10 +204,10 @@ fn every_interface_answers_whole_and_as_a_stream() {
                 Reply::text("Grüße aus Çeşme 🌊").thinking("hm, ja").usage_cached(100, 21, 40).pieces(3);
             let mock = Mock::start(Script::new().reply(reply)).unwrap();
             let (provider, _) = provider(&mock, api, more);
-            let ear = Ear::default();
-            let answer = ask(&provider, &ear).unwrap();
+            let listener = RecordingListener::default();
+            let answer = ask(&provider, &listener).unwrap();
             assert_eq!(answer.reply, Said::Text("Grüße aus Çeşme 🌊".into()), "{api:?}");
-            assert_eq!(ear.text(), "Grüße aus Çeşme 🌊");
+            assert_eq!(listener.text(), "Grüße aus Çeşme 🌊");
             assert_eq!(answer.thinking.as_deref(), Some("hm, ja"), "{api:?}");
             let usage = answer.usage.unwrap();
             assert_eq!(
@@ -250,8 +250,8 @@ fn calls_of_tools_come_whole_and_in_order() {
                 .usage(7, 8);
             let mock = Mock::start(script).unwrap();
             let (provider, _) = provider(&mock, api, more);
-            let ear = Ear::default();
-            let Said::ToolCalls { calls, text } = ask(&provider, &ear).unwrap().reply else {
+            let listener = RecordingListener::default();
+            let Said::ToolCalls { calls, text } = ask(&provider, &listener).unwrap().reply else {
                 panic!("{api:?}")
             };
             assert_eq!(text, None);
@@ -273,7 +273,7 @@ fn calls_of_tools_come_whole_and_in_order() {
                 ],
                 "{api:?}"
             );
-            let heard = ear.chunks.lock().unwrap();
+            let heard = listener.chunks.lock().unwrap();
             assert_eq!(heard.iter().filter(|chunk| matches!(chunk, Chunk::Tool(_))).count(), 2);
         }
     }
@@ -294,16 +294,16 @@ fn provider_state_goes_back_with_the_next_request() {
                 Script::new().call("c1", "look", json!({"a": 1})).thinking("let me see").text("done");
             let mock = Mock::start(script).unwrap();
             let (provider, _) = provider(&mock, api, more);
-            let answer = ask(&provider, &Ear::default()).unwrap();
+            let answer = ask(&provider, &RecordingListener::default()).unwrap();
             // A thread may give calls other ids.
-            let mut said = cuebook_run::turn::said(&answer.reply);
+            let mut said = cuebook_run::turn::assistant_message(&answer.reply);
             said.metadata["tool_calls"][0]["id"] = json!("t1-c1");
             answer.carry_into(&mut said);
             let mut result = Message::text(Role::Tool, "found");
             result.metadata.insert("tool_call_id".into(), json!("t1-c1"));
             let messages = [Message::text(Role::User, "Look!"), said, result];
             let (model, outputs): (_, [Property; 0]) = (Model::default(), []);
-            let ask = Ask {
+            let ask = ProviderRequest {
                 model: &model,
                 messages: &messages,
                 tools: &Tools::default(),
@@ -311,7 +311,10 @@ fn provider_state_goes_back_with_the_next_request() {
                 most_tokens: None,
                 deadline: None,
             };
-            assert_eq!(provider.ask(&ask, &Ear::default()).unwrap().reply, Said::Text("done".into()));
+            assert_eq!(
+                provider.ask(&ask, &RecordingListener::default()).unwrap().reply,
+                Said::Text("done".into())
+            );
             let body = &mock.requests()[1].body;
             assert_eq!(body.pointer(at), Some(&wanted), "{api:?} {more} {body}");
         }
@@ -336,11 +339,11 @@ fn what_fails_by_accident_is_asked_again_with_pauses() {
             .text("at last");
         let mock = Mock::start(script).unwrap();
         let (provider, clock) = provider(&mock, api, "");
-        let ear = Ear::default();
-        assert_eq!(ask(&provider, &ear).unwrap().reply, Said::Text("at last".into()));
+        let listener = RecordingListener::default();
+        assert_eq!(ask(&provider, &listener).unwrap().reply, Said::Text("at last".into()));
         // Half of 2 seconds, since chance is nothing here; what the server asks for; half of 3 · 2².
         assert_eq!(clock.slept(), [1.0, 7.0, 6.0], "{api:?}");
-        let retries = ear.retries.lock().unwrap();
+        let retries = listener.retries.lock().unwrap();
         assert_eq!(retries.iter().map(|(attempt, ..)| *attempt).collect::<Vec<_>>(), [1, 2, 3]);
         assert!(retries[0].2.contains("status 503: busy"), "{retries:?}");
         assert_eq!(mock.requests().len(), 4);
@@ -351,7 +354,7 @@ fn what_fails_by_accident_is_asked_again_with_pauses() {
 fn the_file_says_how_often_and_how_long() {
     let mock = Mock::start(Script::new().reply(Reply::error(500, "no")).forever()).unwrap();
     let (provider, clock) = provider(&mock, Api::Anthropic, "retry: {attempts: 3, base: 10, max: 12}\n");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!(clock.slept(), [5.0, 6.0]);
     assert_eq!((unheard.category, unheard.indeterminate), (Category::Transient, false));
     assert_eq!(unheard.error.code(), Code::NoAnswer);
@@ -366,7 +369,7 @@ fn a_pause_beyond_the_deadline_is_not_made() {
     let mock = Mock::start(Script::new().reply(reply).forever()).unwrap();
     let (provider, clock) = provider(&mock, Api::OpenAiChat, "");
     let deadline = clock.now() + Duration::from_secs(40);
-    let unheard = ask_for(&provider, &Ear::default(), "?", Some(deadline)).unwrap_err();
+    let unheard = ask_for(&provider, &RecordingListener::default(), "?", Some(deadline)).unwrap_err();
     assert_eq!(unheard.category, Category::RateLimited);
     assert!(clock.slept().is_empty());
     assert_eq!(mock.requests().len(), 1);
@@ -385,7 +388,7 @@ fn what_will_not_work_is_asked_once() {
     ] {
         let mock = Mock::start(Script::new().status(status, body).header("location", "/elsewhere")).unwrap();
         let (provider, clock) = provider(&mock, Api::OpenAiChat, "");
-        let unheard = ask(&provider, &Ear::default()).unwrap_err();
+        let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
         assert_eq!(unheard.category, Category::Permanent, "{status}");
         assert_eq!(unheard.error.field("status"), Some(&json!(status)));
         assert_eq!((mock.requests().len(), clock.slept().len()), (1, 0), "{status}");
@@ -401,7 +404,7 @@ fn a_failure_inside_of_a_stream_is_classified_by_its_name() {
     let script = Script::new().reply(failing("overloaded_error")).reply(failing("invalid_request_error"));
     let mock = Mock::start(script).unwrap();
     let (provider, clock) = provider(&mock, Api::Anthropic, "");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!((unheard.category, unheard.indeterminate), (Category::Permanent, false));
     assert_eq!(unheard.error.field("provider_type"), Some(&json!("invalid_request_error")));
     assert_eq!(clock.slept(), [1.0]);
@@ -414,10 +417,10 @@ fn what_was_said_before_a_break_is_kept_and_not_asked_again() {
             Reply::text("one two three four five six seven eight nine ten").pieces(50).close_after(1200);
         let mock = Mock::start(Script::new().reply(reply).text("again")).unwrap();
         let (provider, clock) = provider(&mock, api, "");
-        let ear = Ear::default();
-        let unheard = ask(&provider, &ear).unwrap_err();
+        let listener = RecordingListener::default();
+        let unheard = ask(&provider, &listener).unwrap_err();
         assert!(unheard.partial_text.starts_with("one "), "{api:?} {unheard:?}");
-        assert_eq!(unheard.partial_text, ear.text());
+        assert_eq!(unheard.partial_text, listener.text());
         assert!(unheard.indeterminate);
         assert_eq!(unheard.category, Category::Transient);
         assert_eq!((mock.requests().len(), clock.slept().len()), (1, 0));
@@ -429,7 +432,7 @@ fn a_file_can_ask_for_another_attempt_after_text() {
     let reply = Reply::text("one two three four five six seven eight nine ten").close_after(1200);
     let mock = Mock::start(Script::new().reply(reply).text("again")).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {after_text: true}\n");
-    assert_eq!(ask(&provider, &Ear::default()).unwrap().reply, Said::Text("again".into()));
+    assert_eq!(ask(&provider, &RecordingListener::default()).unwrap().reply, Said::Text("again".into()));
 }
 
 #[test]
@@ -440,7 +443,7 @@ fn a_break_before_anything_was_said_is_asked_again() {
             let mock = Mock::start(script).unwrap();
             let (provider, clock) = provider(&mock, api, more);
             assert_eq!(
-                ask(&provider, &Ear::default()).unwrap().reply,
+                ask(&provider, &RecordingListener::default()).unwrap().reply,
                 Said::Text("heard".into()),
                 "{api:?} {more}"
             );
@@ -463,7 +466,7 @@ fn nonsense_is_an_error_and_no_answer() {
         let shown = format!("{reply:?}");
         let mock = Mock::start(Script::new().reply(reply).forever()).unwrap();
         let (provider, _) = provider(&mock, Api::OpenAiChat, "stream: false\nretry: {attempts: 2}\n");
-        let unheard = ask(&provider, &Ear::default()).unwrap_err();
+        let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
         assert_eq!(unheard.error.code(), Code::NoAnswer, "{shown}");
         assert!(unheard.indeterminate, "{shown}");
         assert_eq!(mock.requests().len(), 2, "{shown}");
@@ -471,7 +474,7 @@ fn nonsense_is_an_error_and_no_answer() {
     // The answer of another interface does not become another one by asking again.
     let mock = Mock::start(Script::new().status(200, json!({"content": [], "stop_reason": "x"}))).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, WHOLE);
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!((unheard.category, unheard.error.code()), (Category::Permanent, Code::BadReply));
 }
 
@@ -480,11 +483,11 @@ fn a_huge_body_is_refused() {
     let mock =
         Mock::start(Script::new().reply(Reply::raw(200, "application/json", vec![b' '; 65 << 20]))).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {attempts: 1}\n");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!(unheard.error.code(), Code::NoAnswer);
     let mock = Mock::start(Script::new().reply(Reply::raw(400, "text/plain", vec![b'x'; 8 << 20]))).unwrap();
     let (provider, _) = crate::provider(&mock, Api::OpenAiChat, "");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert!(unheard.error.to_string().len() < 5000);
 }
 
@@ -503,18 +506,18 @@ fn silence_and_the_end_of_time_are_told_apart() {
     let script = || Script::new().reply(Reply::text("x").first_byte_after(forever)).forever();
     let mock = Mock::start(script()).unwrap();
     let (silent, _) = provider(&mock, Api::Anthropic, "timeouts: {first_byte: 0.05}\nretry: {attempts: 2}\n");
-    let unheard = ask(&silent, &Ear::default()).unwrap_err();
+    let unheard = ask(&silent, &RecordingListener::default()).unwrap_err();
     assert!(unheard.error.to_string().contains("sent nothing for too long"), "{unheard:?}");
     assert_eq!((unheard.category, mock.requests().len()), (Category::Transient, 2));
     let (late, _) = provider(&mock, Api::Anthropic, "timeouts: {total: 0.05}\nretry: {attempts: 1}\n");
-    let unheard = ask(&late, &Ear::default()).unwrap_err();
+    let unheard = ask(&late, &RecordingListener::default()).unwrap_err();
     assert!(unheard.error.to_string().contains("did not answer in time"), "{unheard:?}");
     mock.play(
         Script::new()
             .reply(Reply::text("one two three four five six seven").pieces(20).stall_after(900, forever)),
     );
     let (idle, _) = provider(&mock, Api::Anthropic, "timeouts: {idle: 0.05}\n");
-    let unheard = ask(&idle, &Ear::default()).unwrap_err();
+    let unheard = ask(&idle, &RecordingListener::default()).unwrap_err();
     assert!(unheard.error.to_string().contains("sent nothing for too long"), "{unheard:?}");
     assert!(unheard.indeterminate);
 }
@@ -526,10 +529,10 @@ fn a_server_that_is_not_there_was_certainly_not_asked() {
         format!("name: mock\napi: gemini\nbase_url: http://127.0.0.1:{port}\nretry: {{attempts: 2}}\n");
     let clock = Sleepless::new();
     let provider = HttpProvider::new(&Client::new(), chosen_from(&text)).with_clock(clock.clone());
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert!(unheard.error.to_string().contains("cannot be reached"), "{unheard:?}");
     assert_eq!((unheard.category, unheard.indeterminate), (Category::Transient, false));
-    // Nothing listens there, so a pause helps nobody.
+    // Nothing listens there, so a pause does not help.
     assert!(clock.slept().is_empty() && unheard.error.field("attempts").is_none(), "{unheard:?}");
 }
 
@@ -541,9 +544,11 @@ fn a_server_without_tls_is_an_error() {
         HttpProvider::new(&Client::new(), chosen_from(&text)).with_environment(environment)
     };
     let address = mock.url().replace("http://", "");
-    let unheard =
-        ask(&secure(&address, "retry: {attempts: 1}\ntimeouts: {first_byte: 0.3}\n"), &Ear::default())
-            .unwrap_err();
+    let unheard = ask(
+        &secure(&address, "retry: {attempts: 1}\ntimeouts: {first_byte: 0.3}\n"),
+        &RecordingListener::default(),
+    )
+    .unwrap_err();
     assert_eq!(unheard.error.code(), Code::NoAnswer, "{unheard:?}");
     assert!(mock.requests().is_empty());
     // It accepts, since the system does that for it, and says nothing.
@@ -551,7 +556,9 @@ fn a_server_without_tls_is_an_error() {
     let stop = Arc::new(AtomicBool::new(false));
     let provider = secure(&silent.local_addr().unwrap().to_string(), "");
     let asked = std::thread::scope(|scope| {
-        let asking = scope.spawn(|| ask(&provider, &Ear { stop: Some(stop.clone()), ..Ear::default() }));
+        let asking = scope.spawn(|| {
+            ask(&provider, &RecordingListener { stop: Some(stop.clone()), ..RecordingListener::default() })
+        });
         // Connected: the handshake has begun, and gets no answer.
         let connection = silent.accept().unwrap();
         stop.store(true, Ordering::SeqCst);
@@ -569,7 +576,7 @@ fn a_refusal_is_an_answer_with_its_usage() {
         let script = Script::new().reply(Reply::text("I will not.").finish("refusal").usage(9, 4));
         let mock = Mock::start(script).unwrap();
         let (provider, _) = provider(&mock, Api::Anthropic, more);
-        let answer = ask(&provider, &Ear::default()).unwrap();
+        let answer = ask(&provider, &RecordingListener::default()).unwrap();
         assert!(matches!(answer.reply, Said::Refusal(_)), "{answer:?}");
         assert_eq!(answer.usage.unwrap().output, Some(4));
     }
@@ -581,7 +588,7 @@ fn a_connection_serves_several_answers() {
         let mock = Mock::start(Script::new().text("a").text("b").text("c")).unwrap();
         let (provider, _) = provider(&mock, api, "");
         for text in ["a", "b", "c"] {
-            assert_eq!(ask(&provider, &Ear::default()).unwrap().reply, Said::Text(text.into()));
+            assert_eq!(ask(&provider, &RecordingListener::default()).unwrap().reply, Said::Text(text.into()));
         }
         assert_eq!(mock.connections(), 1, "{api:?}");
     }
@@ -591,7 +598,7 @@ fn a_connection_serves_several_answers() {
 fn options_of_the_file_reach_the_body() {
     let mock = Mock::start(Script::new().text("a").text("b")).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "options: {service_tier: flex}\n");
-    ask(&provider, &Ear::default()).unwrap();
+    ask(&provider, &RecordingListener::default()).unwrap();
     let body = mock.requests()[0].body.clone();
     assert_eq!((&body["service_tier"], &body["stream"]), (&json!("flex"), &json!(true)));
     assert_eq!(body["stream_options"], json!({"include_usage": true}));
@@ -610,8 +617,13 @@ fn many_requests_wait_at_once() {
                 let provider = &provider;
                 scope.spawn(move || {
                     let stop = Some(Arc::new(AtomicBool::new(false)));
-                    ask_for(provider, &Ear { stop, ..Ear::default() }, &format!("number {number}"), None)
-                        .unwrap()
+                    ask_for(
+                        provider,
+                        &RecordingListener { stop, ..RecordingListener::default() },
+                        &format!("number {number}"),
+                        None,
+                    )
+                    .unwrap()
                 })
             })
             .collect();

@@ -1,11 +1,11 @@
-//! What tracers are told about a run.
+//! What tracers are reported about a run.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::sync::{Arc, Barrier, Mutex};
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall, Usage};
 use cuebook::chat::{Message, Role};
-use cuebook_agent::{Agent, Cancel, Miss};
+use cuebook_agent::{Agent, Cancel, ModelFailure};
 use cuebook_trace::{Backend, Frame, Recorder, is_ours};
 use serde_json::{Value as Json, json};
 use tracing_subscriber::filter::filter_fn;
@@ -47,7 +47,7 @@ fn said(reply: Reply, tokens: u64) -> Answer {
         finish: Some("stop".into()),
         model,
         id: Some("r-1".into()),
-        carry: Default::default(),
+        provider_state: Default::default(),
     }
 }
 
@@ -110,11 +110,11 @@ fn a_run_is_a_turn_with_its_questions_and_calls_inside() {
 
     let mut calls: Vec<&Frame> = frame.frames[1..3].iter().collect();
     calls.sort_by_key(|call| call.fields["gen_ai.tool.call.id"].to_string());
-    for (call, told) in calls.iter().zip(["result", "error"]) {
+    for (call, reported) in calls.iter().zip(["result", "error"]) {
         assert_eq!(call.fields["signature"], "cuebook.execute_tool");
         assert_eq!(call.fields["gen_ai.operation.name"], "execute_tool");
         assert_eq!(call.fields["inputs"], json!({"name": "sign_in", "arguments": {"apiKey": "[REDACTED]"}}));
-        assert!(call.fields.contains_key(told), "{:?}", call.fields);
+        assert!(call.fields.contains_key(reported), "{:?}", call.fields);
     }
     assert_eq!(calls[0].fields["result"], "signed in with [REDACTED]");
     assert_eq!(calls[1].error().unwrap()["message"], "Error: Tool 'sign_in' failed: [REDACTED] is wrong");
@@ -125,7 +125,8 @@ fn a_run_is_a_turn_with_its_questions_and_calls_inside() {
 #[test]
 fn a_run_that_stops_says_why() {
     let frame = traced(|| {
-        let agent = Agent::new(|_| Err(Miss { again: false, ..Miss::accident("the line is dead") }));
+        let agent =
+            Agent::new(|_| Err(ModelFailure { again: false, ..ModelFailure::accident("the line is dead") }));
         agent.run(question()).outcome.unwrap_err();
     });
     assert_eq!(names(&frame), ["execute"]);

@@ -1,4 +1,4 @@
-//! Whole threads: a directive, a model that says what it was told to say, real tools, a real store.
+//! Whole threads: a directive, a scripted model, real tools, a real store.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -8,7 +8,7 @@ use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::store::Filter;
 use cuebook_run::{ExecuteRequest, Ignore, Kind, Resume, Status, ThreadId, whole_log};
 use serde_json::{Value as Json, json};
-use support::World;
+use support::Fixture;
 
 /// A directive that greets, may touch files, and returns what it said.
 const GREET: &str = r#"# Greet
@@ -47,22 +47,22 @@ const PARENT: &str = r#"# Parent
 Have somebody greeted.
 "#;
 
-struct Stage {
-    world: World,
+struct Setup {
+    world: Fixture,
     mock: Mock,
 }
 
-fn stage(api: Api, script: Script) -> Stage {
-    let world = World::new();
+fn stage(api: Api, script: Script) -> Setup {
+    let world = Fixture::new();
     let mock = Mock::start(script).unwrap();
     let folder = world.user().join(".ai/config/providers");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("mock.yaml"), mock.provider_yaml(api).replace("key: MOCK_KEY\n", "")).unwrap();
     world.signed("directives/demo/greet.md", GREET).signed("directives/demo/parent.md", PARENT);
-    Stage { world, mock }
+    Setup { world, mock }
 }
 
-impl Stage {
+impl Setup {
     fn request(&self, id: &str, parameters: Json) -> ExecuteRequest {
         ExecuteRequest {
             thread: true,
@@ -118,8 +118,8 @@ fn the_sentence_of_the_prompt_returns_outputs_as_well() {
     let stage = stage(Api::Anthropic, Script::new().call("c1", "rye_execute", call));
     assert_eq!(stage.greet()["outputs"], json!({"greeting": "Hi"}));
     let body = &stage.mock.requests()[0].body;
-    let told = body["messages"][0]["content"].to_string();
-    assert!(told.contains("Greet Ann.") && told.contains("directive_return"), "{told}");
+    let reported = body["messages"][0]["content"].to_string();
+    assert!(reported.contains("Greet Ann.") && reported.contains("directive_return"), "{reported}");
 }
 
 #[test]
@@ -196,16 +196,16 @@ fn tools_of_one_turn_run_at_once_and_keep_their_order() {
     let answer = stage.greet();
     assert_eq!(answer["status"], "success", "{answer:#}");
     let messages = stage.mock.requests().pop().unwrap().body["messages"].clone();
-    let told: Vec<(String, String)> = messages
+    let reported: Vec<(String, String)> = messages
         .as_array()
         .unwrap()
         .iter()
         .filter(|message| message["role"] == "tool")
         .map(|message| (message["tool_call_id"].to_string(), message["content"].to_string()))
         .collect();
-    assert_eq!(told.len(), 2, "{messages:#}");
-    assert!(told[0].0.contains("c1") && told[0].1.contains("\\\"met\\\":\\\"b\\\""), "{told:?}");
-    assert!(told[1].0.contains("c2") && told[1].1.contains("\\\"met\\\":\\\"a\\\""), "{told:?}");
+    assert_eq!(reported.len(), 2, "{messages:#}");
+    assert!(reported[0].0.contains("c1") && reported[0].1.contains("\\\"met\\\":\\\"b\\\""), "{reported:?}");
+    assert!(reported[1].0.contains("c2") && reported[1].1.contains("\\\"met\\\":\\\"a\\\""), "{reported:?}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn every_limit_stops_the_thread_says_so_and_lets_it_go_on() {
     let by_turns = &stopped[2].id;
     let how =
         Resume { limit_overrides: json!({"turns": 9}).as_object().unwrap().clone(), ..Resume::default() };
-    let cuebook_run::Began::Finished(finished) =
+    let cuebook_run::ThreadRun::Finished(finished) =
         stage.world.engine.resume_with(None, None, by_turns, &how, &Ignore).unwrap()
     else {
         panic!("it runs elsewhere")
@@ -279,6 +279,6 @@ fn any_prompt_can_be_run_through_the_orchestrator() {
     let answer = run("hello");
     assert_eq!(answer["data"]["result"], "Hello, Ann.", "{answer:#}");
     assert_eq!(answer["data"]["status"], "completed");
-    let told = stage.mock.requests()[0].body["messages"][0]["content"].to_string();
-    assert!(told.contains("Greet Ann."), "{told}");
+    let reported = stage.mock.requests()[0].body["messages"][0]["content"].to_string();
+    assert!(reported.contains("Greet Ann."), "{reported}");
 }

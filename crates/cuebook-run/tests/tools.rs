@@ -9,7 +9,7 @@ mod support;
 
 use cuebook::items::file_hash;
 use serde_json::{Value as Json, json};
-use support::World;
+use support::Fixture;
 
 fn code(answer: &Json) -> &str {
     answer["metadata"]["error"]["code"].as_str().unwrap_or("none")
@@ -20,7 +20,7 @@ const FUNCTION: &str = "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n\
 
 #[test]
 fn the_examples_of_the_reference_work_as_printed() {
-    let world = World::new();
+    let world = Fixture::new();
     let written =
         world.tool("rye/file-system/write", json!({"path": "output.txt", "content": "hello world"}));
     assert_eq!(written["status"], "success", "{written}");
@@ -41,7 +41,7 @@ fn the_examples_of_the_reference_work_as_printed() {
 
 #[test]
 fn functions_node_and_bash_get_their_parameters() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed(
         "tools/demo/f.py",
         &format!("{FUNCTION}async def execute(params, project_path):\n    print('noise')\n    return {{'got': params, 'at': project_path}}\n"),
@@ -71,7 +71,7 @@ fn functions_node_and_bash_get_their_parameters() {
 
 #[test]
 fn what_a_caller_gives_is_data_and_changes_nothing_else() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed(
         "tools/demo/sh.yaml",
         "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\n\
@@ -93,7 +93,7 @@ fn what_a_caller_gives_is_data_and_changes_nothing_else() {
 
 #[test]
 fn bash_runs_the_tools_command_or_the_callers() {
-    let world = World::new();
+    let world = Fixture::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/runtimes/bash/bash\n";
     world.signed("tools/demo/own.yaml", &format!("{yaml}config: {{command: 'echo \"<{{who}}>\"'}}\n"));
     assert_eq!(
@@ -105,7 +105,7 @@ fn bash_runs_the_tools_command_or_the_callers() {
         world.tool("demo/any", json!({"command": "echo hi; echo {who}"}))["data"]["stdout"],
         "hi\n{who}\n"
     );
-    // The runtime itself is not a tool that runs whatever it is told.
+    // The runtime itself is not a tool that runs any command.
     let runtime = world.tool("rye/core/runtimes/bash/bash", json!({"command": "touch made"}));
     assert_eq!((code(&runtime), runtime["status"].as_str()), ("CB705", Some("error")), "{runtime}");
     assert!(!world.project().join("made").exists());
@@ -113,7 +113,7 @@ fn bash_runs_the_tools_command_or_the_callers() {
 
 #[test]
 fn no_value_becomes_code_of_a_script() {
-    let world = World::new();
+    let world = Fixture::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/runtimes/bash/bash\n";
     world.signed("tools/demo/sum.yaml", &format!("{yaml}config: {{command: 'echo $(( {{n}} + 1 ))'}}\n"));
     assert_eq!(world.tool("demo/sum", json!({"n": 2}))["data"], 3);
@@ -139,7 +139,7 @@ fn no_value_becomes_code_of_a_script() {
 
 #[test]
 fn a_command_that_never_stops_talking_fills_no_disk() {
-    let world = World::new();
+    let world = Fixture::new();
     let command = "timeout 1 yes; echo end >&2; true";
     let answer = world.tool("rye/bash/bash", json!({"command": command}));
     assert_eq!(answer["data"]["truncated"], true, "{}", answer["error"]);
@@ -149,7 +149,7 @@ fn a_command_that_never_stops_talking_fills_no_disk() {
 
 #[test]
 fn a_tools_environment_beats_its_runtimes() {
-    let world = World::new();
+    let world = Fixture::new();
     world.plain(
         ".env",
         "FROM_DOT_ENV=yes\nPATH=/nowhere\nBASH_ENV=evil.sh\nENV=evil.sh\nNODE_OPTIONS=--bad\n",
@@ -212,7 +212,7 @@ fn a_tools_environment_beats_its_runtimes() {
 
 #[test]
 fn chains_that_do_not_work_are_explained_with_how_far_they_came() {
-    let world = World::new();
+    let world = Fixture::new();
     let tool = |name: &str, executor: &str, more: &str| {
         let yaml = format!("version: 1.0.0\ncategory: demo\nexecutor_id: {executor}\n{more}");
         world.signed(&format!("tools/demo/{name}.yaml"), &yaml);
@@ -253,11 +253,13 @@ fn chains_that_do_not_work_are_explained_with_how_far_they_came() {
     world.signed("tools/demo/bare.sh", "echo x\n");
     let answer = world.tool("demo/bare", json!({}));
     assert_eq!((&answer["error"], code(&answer)), (&json!("Unknown primitive: demo/bare"), "CB705"));
+    let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
+    assert!(hint.ends_with("as in # __executor_id__ = \"rye/core/runtimes/bash/bash\""), "{hint}");
 }
 
 #[test]
 fn a_tool_of_the_user_uses_no_runtime_of_a_project() {
-    let world = World::new();
+    let world = Fixture::new();
     let runtime = |says: &str| {
         format!(
             "version: 1.0.0\ncategory: my\nexecutor_id: rye/core/primitives/subprocess\nconfig: {{command: echo, args: [{says}]}}\n"
@@ -278,7 +280,7 @@ fn a_tool_of_the_user_uses_no_runtime_of_a_project() {
 
 #[test]
 fn unsigned_items_fail_even_a_dry_run() {
-    let world = World::new();
+    let world = Fixture::new();
     world.plain(
         ".ai/tools/demo/u.py",
         "__executor_id__ = 'rye/core/runtimes/python/script'\nopen('ran', 'w')\n",
@@ -295,7 +297,7 @@ fn unsigned_items_fail_even_a_dry_run() {
 
 #[test]
 fn a_lockfile_pins_the_chain_until_somebody_deletes_it() {
-    let world = World::new();
+    let world = Fixture::new();
     world.python("demo/echo", "print('{\"n\": 1}')\n");
     let first = world.tool("demo/echo", json!({}));
     assert_eq!(
@@ -314,10 +316,7 @@ fn a_lockfile_pins_the_chain_until_somebody_deletes_it() {
     );
     world.python("demo/echo", "print('{\"n\": 2}')\n");
     let stale = world.tool("demo/echo", json!({}));
-    assert_eq!(
-        stale["error"],
-        "Lockfile integrity mismatch for demo/echo. Re-sign and delete stale lockfile."
-    );
+    assert_eq!(stale["error"], "Lockfile integrity mismatch for demo/echo");
     assert_eq!(
         (code(&stale), &stale["metadata"]["error"]["file"]),
         ("CB229", &json!(".ai/tools/demo/echo.py"))
@@ -344,13 +343,13 @@ fn a_lockfile_pins_the_chain_until_somebody_deletes_it() {
     let other = world.tool("demo/echo", json!({}));
     assert_eq!(
         other["error"],
-        "Lockfile integrity mismatch for chain element rye/core/runtimes/python/script. Re-sign and delete stale lockfile."
+        "Lockfile integrity mismatch for chain element rye/core/runtimes/python/script"
     );
 }
 
 #[test]
 fn the_files_of_an_anchored_tool_are_verified_too() {
-    let world = World::new();
+    let world = Fixture::new();
     let main = format!(
         "{}from helper import v\ndef execute(params, project_path):\n    return {{'v': v}}\n",
         FUNCTION.replace("\"demo\"", "\"demo/pkg\"")
@@ -382,7 +381,7 @@ fn the_files_of_an_anchored_tool_are_verified_too() {
 
 #[test]
 fn a_tool_lists_its_files_with_their_hashes() {
-    let world = World::new();
+    let world = Fixture::new();
     let (helper, rates) = ("def f():\n    return 7\n", "a: 1\n");
     world.plain(".ai/tools/demo/parts/helper.py", helper);
     world.plain(".ai/tools/demo/parts/rates.yaml", rates);
@@ -414,7 +413,7 @@ fn a_tool_lists_its_files_with_their_hashes() {
 
 #[test]
 fn a_copy_of_a_built_in_runtime_runs_with_the_built_in_library() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/f.py", &format!("{FUNCTION}def execute(params, project_path):\n    return 1\n"));
     let runtime = cuebook::items::system_files()
         .iter()
@@ -430,7 +429,7 @@ fn a_copy_of_a_built_in_runtime_runs_with_the_built_in_library() {
 
 #[test]
 fn two_files_of_one_id_are_refused_with_both_names() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/f.py", &format!("{FUNCTION}def execute(params, project_path):\n    return 1\n"));
     world.plain(".ai/tools/demo/f.yml", "version: 1.0.0\n");
     let answer = world.tool("demo/f", json!({}));
@@ -441,7 +440,7 @@ fn two_files_of_one_id_are_refused_with_both_names() {
 
 #[test]
 fn parameters_that_do_not_fit_are_refused_before_anything_runs() {
-    let world = World::new();
+    let world = Fixture::new();
     let answer = world.tool("rye/file-system/write", json!({"path": 3, "contnt": ""}));
     assert_eq!(code(&answer), "CB710");
     assert_eq!(
@@ -453,7 +452,7 @@ fn parameters_that_do_not_fit_are_refused_before_anything_runs() {
 
 #[test]
 fn the_file_tools_stay_inside_the_project() {
-    let world = World::new();
+    let world = Fixture::new();
     let outside = world.user().join("secret.txt");
     std::fs::write(&outside, "secret").unwrap();
     std::os::unix::fs::symlink(&outside, world.project().join("link.txt")).unwrap();

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value as Json, json};
-use support::World;
+use support::Fixture;
 
 const SHELL: &str = "# __version__ = \"1.0.0\"\n# __category__ = \"demo\"\n# __executor_id__ = \"rye/core/runtimes/bash/bash\"\n";
 const NODE: &str = "const __version__ = '1.0.0';\nconst __category__ = 'demo';\nconst __executor_id__ = 'rye/core/runtimes/node/node';\n";
@@ -21,7 +21,7 @@ fn code(answer: &Json) -> &str {
     answer["metadata"]["error"]["code"].as_str().unwrap_or_default()
 }
 
-fn printed(world: &World, id: &str) -> String {
+fn printed(world: &Fixture, id: &str) -> String {
     let answer = world.tool(id, json!({}));
     answer["data"]["stdout"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
 }
@@ -36,7 +36,7 @@ fn has_node() -> bool {
 
 #[test]
 fn a_file_that_is_swapped_while_it_runs_never_runs_unsigned() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/x.sh", &format!("{SHELL}sleep 0.01\necho signed\n"));
     world.signed("tools/demo/lib.sh", "echo helper\n");
     world.signed("tools/demo/y.sh", &format!("{SHELL}. \"$(dirname \"$0\")/lib.sh\"\n"));
@@ -72,7 +72,7 @@ fn a_file_that_is_swapped_while_it_runs_never_runs_unsigned() {
 
 #[test]
 fn the_copy_that_a_tool_runs_from_is_private_and_goes() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed(
         "tools/demo/x.sh",
         &format!("{SHELL}d=$(dirname \"$0\")\necho \"$d\"\nstat -c %a \"$d\" \"$0\" \"$d/../../..\"\n"),
@@ -85,7 +85,7 @@ fn the_copy_that_a_tool_runs_from_is_private_and_goes() {
 
 #[test]
 fn data_beside_a_tool_is_read_as_it_is_there() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/x.sh", &format!("{SHELL}cat \"$(dirname \"$0\")/data/list.txt\"\n"));
     world.plain(".ai/tools/demo/data/list.txt", "one\n");
     assert_eq!(printed(&world, "demo/x"), "one\n");
@@ -100,7 +100,7 @@ fn data_beside_a_tool_is_read_as_it_is_there() {
 
 #[test]
 fn a_shell_tool_sources_signed_files_only() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/x.sh", &format!("{SHELL}. \"$(dirname \"$0\")/lib.sh\"\n"));
     world.signed("tools/demo/lib.sh", "echo helper\n");
     assert_eq!(printed(&world, "demo/x"), "helper\n");
@@ -123,7 +123,7 @@ fn node_loads_no_unsigned_file() {
         ("require('pack')", ".ai/tools/demo/node_modules/pack/index.js", evil),
         ("require('./sub')", ".ai/tools/demo/sub/package.json", "{\"main\": \"../evil.txt\"}"),
     ] {
-        let world = World::new();
+        let world = Fixture::new();
         world.signed("tools/demo/n.cjs", &format!("{NODE}console.log({main});\n"));
         world.plain(".ai/tools/demo/evil.txt", evil);
         world.plain(file, text);
@@ -136,7 +136,7 @@ fn node_loads_no_unsigned_file() {
             assert!(!world.project().join("pwned").exists(), "{main} {file}");
         }
     }
-    let world = World::new();
+    let world = Fixture::new();
     world.signed(
         "tools/demo/n.cjs",
         &format!("{NODE}console.log(require('./lib.cjs'), require('./data.json').v);\n"),
@@ -160,7 +160,7 @@ fn python_imports_no_unsigned_file() {
         ".ai/tools/demo/pkg/__pycache__/helper.cpython-312.pyc",
         ".ai/tools/demo/pkg/x.pth",
     ] {
-        let world = World::new();
+        let world = Fixture::new();
         world.plain(file, evil);
         world.python("demo/p", "import colorsys, venv, json, sys\nprint(json.dumps({'path': sys.path}))\n");
         world.python("demo/pkg/q", "import venv, helper\nprint(helper.v)\n");
@@ -176,7 +176,7 @@ fn python_imports_no_unsigned_file() {
 
 #[test]
 fn parameters_are_never_arguments_of_a_process() {
-    let world = World::new();
+    let world = Fixture::new();
     let secret = "hunter2-hunter2";
     let check = |id: &str, parameters: Json| {
         let answer = world.tool(id, parameters);
@@ -218,7 +218,7 @@ fn parameters_are_never_arguments_of_a_process() {
 
 #[test]
 fn a_parameter_inside_a_nested_script_is_refused() {
-    let world = World::new();
+    let world = Fixture::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/runtimes/bash/bash\n";
     for script in ["sh -c \"echo {x}\"", "eval echo {x}", "echo {x} | sh", "python3 -c \"print('{x}')\""] {
         let script = serde_json::to_string(script).unwrap();
@@ -239,7 +239,7 @@ fn a_parameter_inside_a_nested_script_is_refused() {
 
 #[test]
 fn a_dry_run_and_the_lockfile_name_the_interpreter() {
-    let world = World::new();
+    let world = Fixture::new();
     world.plain("bin/prog", "#!/bin/sh\necho '{}'\n");
     let prog = world.project().join("bin/prog");
     std::fs::set_permissions(&prog, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -286,7 +286,7 @@ fn a_dry_run_and_the_lockfile_name_the_interpreter() {
 
 #[test]
 fn a_copied_tool_does_not_run_as_another() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/danger.sh", &format!("{SHELL}touch pwned\n"));
     let danger = std::fs::read_to_string(world.project().join(".ai/tools/demo/danger.sh")).unwrap();
     world.plain(".ai/tools/demo/safe.sh", &danger);
@@ -296,7 +296,7 @@ fn a_copied_tool_does_not_run_as_another() {
 
 const OWN: &str = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: bin/prog}\n";
 
-fn program(world: &World, path: &str, text: &str) {
+fn program(world: &Fixture, path: &str, text: &str) {
     world.plain(path, text);
     let file = world.project().join(path);
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -304,7 +304,7 @@ fn program(world: &World, path: &str, text: &str) {
 
 #[test]
 fn a_granted_program_that_is_swapped_runs_only_as_granted() {
-    let world = World::new();
+    let world = Fixture::new();
     program(&world, "bin/prog", "#!/bin/sh\necho granted\n");
     world.signed("tools/demo/own.yaml", OWN);
     world.allow();
@@ -341,23 +341,23 @@ fn a_granted_program_that_is_swapped_runs_only_as_granted() {
 #[test]
 fn every_way_to_a_program_of_the_project_needs_a_grant() {
     let config = |config: &str| OWN.replace("{command: bin/prog}", config);
-    let path = |world: &World| world.project().join("bin").display().to_string();
+    let path = |world: &Fixture| world.project().join("bin").display().to_string();
     for (name, text) in [
         (
             "a PATH in `env`",
-            Box::new(|world: &World| {
+            Box::new(|world: &Fixture| {
                 config(&format!("{{command: prog, env: {{PATH: \"{}:/usr/bin:/bin\"}}}}", path(world)))
-            }) as Box<dyn Fn(&World) -> String>,
+            }) as Box<dyn Fn(&Fixture) -> String>,
         ),
         ("a relative PATH", Box::new(|_| config("{command: prog, env: {PATH: \"bin:/usr/bin:/bin\"}}"))),
         (
             "a path through /proc",
-            Box::new(|world: &World| {
+            Box::new(|world: &Fixture| {
                 config(&format!("{{command: \"/proc/self/root{}/prog\"}}", path(world)))
             }),
         ),
     ] {
-        let world = World::new();
+        let world = Fixture::new();
         program(&world, "bin/prog", "#!/bin/sh\ntouch pwned\n");
         world.signed("tools/demo/own.yaml", &text(&world));
         let refused = world.tool("demo/own", json!({}));
@@ -369,7 +369,7 @@ fn every_way_to_a_program_of_the_project_needs_a_grant() {
 #[test]
 fn a_program_below_proc_self_cwd_is_that_of_this_process() {
     // In the tool's process, which starts in the project, the same path leads to another file.
-    let world = World::new();
+    let world = Fixture::new();
     program(&world, "bin/prog", "#!/bin/sh\ntouch pwned\n");
     world.signed("tools/demo/own.yaml", &OWN.replace("bin/prog", "/proc/self/cwd/bin/prog"));
     assert_eq!(world.tool("demo/own", json!({}))["status"], "error");
@@ -378,7 +378,7 @@ fn a_program_below_proc_self_cwd_is_that_of_this_process() {
 
 #[test]
 fn a_project_program_needs_a_grant_to_find_python() {
-    let world = World::new();
+    let world = Fixture::new();
     program(&world, "bin/find", "#!/bin/sh\ntouch pwned\necho /bin/sh\n");
     let runtime = "version: 1.0.0\ncategory: demo\ntool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\n\
                    env_config: {interpreter: {type: command, resolve_cmd: ./bin/find, var: DEMO_SHELL, fallback: sh}}\n\
@@ -402,7 +402,7 @@ fn a_project_program_needs_a_grant_to_find_python() {
 
 #[test]
 fn a_tool_of_a_pack_replaces_another_only_with_consent() {
-    let world = World::new();
+    let world = Fixture::new();
     world.signed("tools/demo/read.sh", &format!("{SHELL}echo old\n"));
     // The author of the pack signed the tool as `demo/better`.
     world.signed("tools/demo/better.sh", &format!("{SHELL}echo new\n"));

@@ -9,7 +9,7 @@ use crate::items::{Arguments, Failed, Items, Question, Watch};
 use crate::tools::Served;
 
 /// How often one call may ask its user something.
-pub(crate) const MOST_QUESTIONS: u32 = 10;
+pub(crate) const MAX_QUESTIONS: u32 = 10;
 
 /// A call of a tool.
 #[derive(Clone)]

@@ -32,21 +32,21 @@ pub(crate) struct Counts {
 
 /// What the library looked like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct LibraryState {
     prompts: u64,
     knowledge: u64,
 }
 
 /// Who looks, and who is notified.
 pub(crate) struct Changes {
-    eye: Arc<Eye>,
+    library: Arc<WatchedLibrary>,
     counts: watch::Sender<Counts>,
     listener_came: Notify,
     begun: OnceCell<()>,
 }
 
 /// What is looked at.
-struct Eye {
+struct WatchedLibrary {
     book: Arc<Book>,
     spaces: Spaces,
 }
@@ -54,7 +54,7 @@ struct Eye {
 impl Changes {
     pub(crate) fn new(book: Arc<Book>, spaces: Spaces) -> Arc<Changes> {
         Arc::new(Changes {
-            eye: Arc::new(Eye { book, spaces }),
+            library: Arc::new(WatchedLibrary { book, spaces }),
             counts: watch::Sender::default(),
             listener_came: Notify::new(),
             begun: OnceCell::new(),
@@ -80,14 +80,14 @@ impl Changes {
         Listener { receiver, seen }
     }
 
-    async fn look(&self) -> (Option<Look>, Duration) {
-        let eye = self.eye.clone();
+    async fn look(&self) -> (Option<LibraryState>, Duration) {
+        let library = self.library.clone();
         let began = Instant::now();
-        let seen = tokio::task::spawn_blocking(move || eye.look()).await.ok();
+        let seen = tokio::task::spawn_blocking(move || library.look()).await.ok();
         (seen, began.elapsed())
     }
 
-    async fn go_on(&self, (mut known, mut took): (Option<Look>, Duration)) {
+    async fn go_on(&self, (mut known, mut took): (Option<LibraryState>, Duration)) {
         loop {
             tokio::time::sleep(PAUSE.max(took * SHARE)).await;
             if self.counts.receiver_count() == 0 {
@@ -149,8 +149,8 @@ impl Listener {
     }
 }
 
-impl Eye {
-    fn look(&self) -> Look {
+impl WatchedLibrary {
+    fn look(&self) -> LibraryState {
         let root = self.book.library().root();
         let mut places: Vec<PathBuf> =
             ["cuebook.toml", "user_data/shared", "user_data/packs"].map(|place| root.join(place)).into();
@@ -171,7 +171,7 @@ impl Eye {
         let prompts = outer.iter().map(|place| stamp_of(place)).fold(0, u64::wrapping_add);
         let knowledge =
             self.folders(ItemType::Knowledge).map(|place| stamp_of(&place)).fold(0, u64::wrapping_add);
-        Look { prompts, knowledge }
+        LibraryState { prompts, knowledge }
     }
 
     fn folders(&self, kind: ItemType) -> impl Iterator<Item = PathBuf> {
@@ -190,14 +190,14 @@ mod tests {
     fn new_changed_moved_and_removed_files_are_seen() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let eye = Eye { book: Arc::new(Book::open(root)), spaces: Spaces::new(root, None) };
+        let library = WatchedLibrary { book: Arc::new(Book::open(root)), spaces: Spaces::new(root, None) };
         let write = |path: &str, text: &str| {
             std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             std::fs::write(root.join(path), text).unwrap();
         };
-        let mut last = eye.look();
+        let mut last = library.look();
         let mut expect = |what: &str, prompts: bool, knowledge: bool| {
-            let now = eye.look();
+            let now = library.look();
             assert_eq!(
                 (now.prompts != last.prompts, now.knowledge != last.knowledge),
                 (prompts, knowledge),

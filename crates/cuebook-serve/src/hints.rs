@@ -1,6 +1,7 @@
 //! Hints for clients: the engine's name options of the command line, and a client has none.
 
 use cuebook::Code;
+use cuebook::error::advice_of;
 use serde_json::Value as Json;
 
 /// Takes what is for the command line out of the hints of an answer. What a tool gave is not touched.
@@ -19,7 +20,7 @@ pub(crate) fn of_error(error: &mut Json) {
     }
 }
 
-/// Leaves the parts of a hint that name no option. A hint without any is `null`.
+/// Leaves the parts of a hint that name no command and no option. A hint without any is `null`.
 fn shorten(object: &mut Json) {
     let is_limit = object["code"] == Code::LimitReached.as_str();
     let Some(hint) = object.get_mut("hint") else { return };
@@ -30,18 +31,8 @@ fn shorten(object: &mut Json) {
         return;
     }
     let Json::String(text) = &*hint else { return };
-    if !names_option(text) {
-        return;
-    }
-    let kept: Vec<&str> = text.split("; ").filter(|part| !names_option(part)).collect();
-    *hint = if kept.is_empty() { Json::Null } else { kept.join("; ").into() };
-}
-
-/// Whether a text names an option: two dashes with a letter behind and no letter before them.
-fn names_option(text: &str) -> bool {
-    let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-    text.match_indices("--")
-        .any(|(at, _)| is_letter(text[at + 2..].chars().next()) && !is_letter(text[..at].chars().next_back()))
+    let advice = advice_of(text).map(|advice| advice.into_owned());
+    *hint = advice.into();
 }
 
 #[cfg(test)]
@@ -54,10 +45,7 @@ mod tests {
     fn what_names_an_option_is_left_out() {
         for (given, left) in [
             ("did you mean `x`?", json!("did you mean `x`?")),
-            (
-                "cuebook doctor shows what is missing; --unfenced runs tools freely",
-                json!("cuebook doctor shows what is missing"),
-            ),
+            ("make room; --unfenced runs tools freely", json!("make room")),
             ("give a value with `--var name=…`", json!(null)),
             ("a dash -- or two--three", json!("a dash -- or two--three")),
         ] {

@@ -5,11 +5,11 @@
 //! that no foreign name can be made to lead here. [`guard`](guard::check) decides all of this before anything else looks at a
 //! request. [`connections`], [`sessions`] and [`body`] cap what clients can hold open.
 
-mod address;
-mod body;
-mod connections;
-mod guard;
-mod listen;
+pub(crate) mod address;
+pub(crate) mod body;
+pub(crate) mod connections;
+pub(crate) mod guard;
+pub(crate) mod listen;
 mod sessions;
 mod token;
 

@@ -17,15 +17,17 @@ mod hints;
 mod http;
 mod items;
 mod knowledge;
-mod lanes;
 mod lines;
 mod local;
 mod messages;
 mod prompts;
 mod questions;
+mod request_slots;
 mod runtime;
 mod server;
 mod stdio;
+#[cfg(feature = "studio")]
+mod studio;
 mod tasks;
 mod tools;
 mod uri;
@@ -38,3 +40,5 @@ pub use items::{Arguments, Failed, Items, Question, Watch};
 pub use local::LocalItems;
 pub use server::Server;
 pub use stdio::serve_stdio;
+#[cfg(feature = "studio")]
+pub use studio::{Studio, serve_studio};

@@ -24,41 +24,41 @@ pub(crate) fn of(message: &Message) -> Vec<PromptMessage> {
         meta.0.insert("cuebook/metadata".into(), Json::Object(message.metadata.clone()));
     }
     let for_assistant = matches!(message.role, Role::System | Role::Developer);
-    let dress = Dress {
+    let metadata = PartMetadata {
         meta: (!meta.0.is_empty()).then_some(meta),
         annotations: for_assistant.then(|| Annotations::default().with_audience(vec![Speaker::Assistant])),
     };
-    message.parts.iter().map(|part| PromptMessage::new(speaker.clone(), content(part, &dress))).collect()
+    message.parts.iter().map(|part| PromptMessage::new(speaker.clone(), content(part, &metadata))).collect()
 }
 
 /// What every part of a message carries.
-struct Dress {
+struct PartMetadata {
     meta: Option<MetaObject>,
     annotations: Option<Annotations>,
 }
 
-fn content(part: &Part, dress: &Dress) -> ContentBlock {
+fn content(part: &Part, metadata: &PartMetadata) -> ContentBlock {
     let media = match part {
         Part::Text { value, .. } => {
             let mut text = TextContent::new(value);
-            text.meta = dress.meta.clone();
-            text.annotations = dress.annotations.clone();
+            text.meta = metadata.meta.clone();
+            text.annotations = metadata.annotations.clone();
             return ContentBlock::Text(text);
         }
         Part::Image(media) | Part::Audio(media) | Part::File(media) => media,
     };
-    let Some((kind, bytes)) = inside(media) else { return link(part, media, dress) };
+    let Some((kind, bytes)) = inside(media) else { return link(part, media, metadata) };
     match part {
         Part::Image(_) => {
             let mut image = ImageContent::new(bytes, kind.unwrap_or_else(|| picture(bytes)));
-            image.meta = dress.meta.clone();
-            image.annotations = dress.annotations.clone();
+            image.meta = metadata.meta.clone();
+            image.annotations = metadata.annotations.clone();
             ContentBlock::Image(image)
         }
         Part::Audio(_) => {
             let mut audio = AudioContent::new(bytes, kind.unwrap_or("audio/wav"));
-            audio.meta = dress.meta.clone();
-            audio.annotations = dress.annotations.clone();
+            audio.meta = metadata.meta.clone();
+            audio.annotations = metadata.annotations.clone();
             ContentBlock::Audio(audio)
         }
         _ => {
@@ -69,19 +69,19 @@ fn content(part: &Part, dress: &Dress) -> ContentBlock {
             let contents =
                 ResourceContents::blob(bytes, uri).with_mime_type(kind.unwrap_or("application/octet-stream"));
             let mut resource = EmbeddedResource::new(contents);
-            resource.meta = dress.meta.clone();
-            resource.annotations = dress.annotations.clone();
+            resource.meta = metadata.meta.clone();
+            resource.annotations = metadata.annotations.clone();
             ContentBlock::Resource(resource)
         }
     }
 }
 
 /// Something that lies elsewhere. Nothing is fetched: that is the client's to decide.
-fn link(part: &Part, media: &Media, dress: &Dress) -> ContentBlock {
+fn link(part: &Part, media: &Media, metadata: &PartMetadata) -> ContentBlock {
     let mut resource = Resource::new(&media.source, media.name.as_deref().unwrap_or(part.kind()));
     resource.mime_type = media.media_type.clone();
-    resource.meta = dress.meta.clone();
-    resource.annotations = dress.annotations.clone();
+    resource.meta = metadata.meta.clone();
+    resource.annotations = metadata.annotations.clone();
     ContentBlock::ResourceLink(resource)
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::messages;
 
 /// Characters of a default value that a description shows.
-const MOST_SHOWN: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// The ids of all prompts, in order.
 pub(crate) fn ids(book: &Book) -> Result<Vec<String>> {
@@ -111,7 +111,7 @@ fn describe(variable: &Variable) -> String {
     }
     if let Some(default) = &variable.default {
         let shown = text(&variable.shown(default));
-        let cut: String = shown.chars().take(MOST_SHOWN).collect();
+        let cut: String = shown.chars().take(MAX_SHOWN).collect();
         let dots = if cut.len() < shown.len() { "…" } else { "" };
         facts.push(format!("default: {}{dots}", if cut.is_empty() { "empty" } else { &cut }));
     }
@@ -185,8 +185,8 @@ pub(crate) fn unknown_argument(prepared: &Prepared, name: &str) -> Error {
     Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name).with("nearest", near)
 }
 
-/// The value that an argument stands for; nothing, if a form was left blank where text would make no sense. Clients send text, and
-/// what is no text is taken as it is.
+/// The value of an argument; `None` for a blank field of a form whose variable is not text. Clients send text; other JSON is
+/// used unchanged.
 fn value(id: &str, name: &str, variable: Option<&Variable>, given: &Json) -> Result<Option<Json>> {
     let (Some(variable), Json::String(text)) = (variable, given) else { return Ok(Some(given.clone())) };
     let kind = match (variable.rich, variable.kind) {
@@ -214,7 +214,7 @@ fn value(id: &str, name: &str, variable: Option<&Variable>, given: &Json) -> Res
                 Type::List => r#"["a", "b"]"#,
                 _ => r#"{"name": "value"}"#,
             };
-            let shown: String = trimmed.chars().take(MOST_SHOWN).collect();
+            let shown: String = trimmed.chars().take(MAX_SHOWN).collect();
             let message = format!("the argument `{name}` must be of type {}, not {shown:?}", kind.as_str());
             let diagnostic = Diagnostic::new(Code::InvalidVariables, message)
                 .hint(format!("write it as JSON, such as {example}"));

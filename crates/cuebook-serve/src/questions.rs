@@ -18,13 +18,13 @@ use crate::calls::Call;
 use crate::items::{Arguments, Question};
 
 /// The questions that wait for an answer, of all clients; more push out the oldest.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// The name of the one question of an answer.
 pub(crate) const KEY: &str = "question";
 
 /// How a client is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum QuestionMethod {
     /// Its user cannot be asked.
     Never,
     /// With a request of the server.
@@ -33,15 +33,15 @@ pub(crate) enum Way {
     Answer,
 }
 
-impl Way {
-    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Way {
+impl QuestionMethod {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> QuestionMethod {
         let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         // A client that names no kind of question has forms.
         let has_forms = elicitation.is_some_and(|known| known.form.is_some() || known.url.is_none());
         match (has_forms, is_modern(context)) {
-            (false, _) => Way::Never,
-            (true, false) => Way::Request,
-            (true, true) => Way::Answer,
+            (false, _) => QuestionMethod::Never,
+            (true, false) => QuestionMethod::Request,
+            (true, true) => QuestionMethod::Answer,
         }
     }
 }
@@ -80,9 +80,9 @@ pub(crate) fn response(responses: Option<&InputResponses>) -> Option<Arguments> 
 
 /// Calls that wait until their clients come back with an answer.
 #[derive(Default)]
-pub(crate) struct Waiting(Mutex<VecDeque<(String, Call, Json)>>);
+pub(crate) struct WaitingCalls(Mutex<VecDeque<(String, Call, Json)>>);
 
-impl Waiting {
+impl WaitingCalls {
     /// Keeps a call and its answer so far, and gives what the client gets.
     pub(crate) fn keep(&self, call: Call, answer: Json, question: &Question) -> Option<InputRequiredResult> {
         let request = input(question)?;
@@ -90,7 +90,7 @@ impl Waiting {
         getrandom::fill(&mut bytes).ok()?;
         let state: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_WAITING {
+        if all.len() >= MAX_WAITING {
             all.pop_front();
         }
         all.push_back((state.clone(), call, answer));

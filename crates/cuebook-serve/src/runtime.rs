@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use crate::lanes::MOST_CALLS;
+use crate::request_slots::MAX_CALLS;
 
 /// Threads of the pool: one for every call of a tool that may run, and some for everything else.
-const MOST_THREADS: usize = 80;
-const _: () = assert!(MOST_THREADS >= MOST_CALLS + 32, "calls leave threads for other requests");
+const MAX_THREADS: usize = 80;
+const _: () = assert!(MAX_THREADS >= MAX_CALLS + 32, "calls leave threads for other requests");
 /// As on the main thread of a program: templates and files may be nested.
 const STACK: usize = 8 << 20;
 /// How long work that was asked to stop may take to do so: longer than the grace of a tool that does not want to end (three
@@ -23,7 +23,7 @@ const LAST_WORK: Duration = Duration::from_secs(5);
 pub(crate) fn new() -> io::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(MOST_THREADS)
+        .max_blocking_threads(MAX_THREADS)
         .thread_stack_size(STACK)
         .thread_name("cuebook work")
         .build()

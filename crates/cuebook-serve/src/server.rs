@@ -25,13 +25,13 @@ use rmcp::task_manager::TaskManager;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{Call, MOST_QUESTIONS};
+use crate::calls::{Call, MAX_QUESTIONS};
 use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
 use crate::items::{Arguments, Items, Question, Watch};
-use crate::lanes::Lanes;
-use crate::questions::{Waiting, Way};
-use crate::tasks::Place;
+use crate::questions::{QuestionMethod, WaitingCalls};
+use crate::request_slots::RequestSlots;
+use crate::tasks::TaskSettings;
 use crate::tools::Served;
 use crate::work::{at_once, blocking, gave_up, turn, watched};
 use crate::{completion, knowledge, prompts, questions, tasks, tools};
@@ -51,7 +51,7 @@ const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; ry
 
 /// A server of one project. Clones are the same server, for the same client.
 #[derive(Clone)]
-pub struct Server(Arc<Inner>, Lanes);
+pub struct Server(Arc<Inner>, RequestSlots);
 
 struct Inner {
     book: Arc<Book>,
@@ -62,7 +62,7 @@ struct Inner {
     tools: Vec<Tool>,
     tasks: TaskManager,
     /// Calls whose clients were asked something.
-    waiting: Waiting,
+    waiting: WaitingCalls,
     changes: Arc<Changes>,
     /// Cancelled when the process is asked to end: a conversation over HTTP outlives the request that it began with, and nothing
     /// that belongs to a request says that the server ends.
@@ -95,9 +95,9 @@ impl Server {
         });
         let changes = Changes::new(book.clone(), spaces.clone());
         let stop = CancellationToken::new();
-        let (tasks, waiting) = (TaskManager::new(), Waiting::default());
+        let (tasks, waiting) = (TaskManager::new(), WaitingCalls::default());
         let inner = Inner { book, spaces, items, is_read_only, tools, tasks, waiting, changes, stop };
-        Server(Arc::new(inner), Lanes::new())
+        Server(Arc::new(inner), RequestSlots::new())
     }
 
     /// The same server for another client.
@@ -135,10 +135,12 @@ impl Server {
         call: Call,
         mut answer: Json,
     ) -> Result<CallToolResponse, ErrorData> {
-        let way = Way::of(context);
-        for _ in 0..MOST_QUESTIONS {
-            let Some(question) = call.question(&answer).filter(|_| way != Way::Never) else { break };
-            if way == Way::Answer {
+        let way = QuestionMethod::of(context);
+        for _ in 0..MAX_QUESTIONS {
+            let Some(question) = call.question(&answer).filter(|_| way != QuestionMethod::Never) else {
+                break;
+            };
+            if way == QuestionMethod::Answer {
                 return Ok(match self.0.waiting.keep(call, answer.clone(), &question) {
                     Some(asked) => asked.into(),
                     None => tools::answer(answer).into(),
@@ -183,14 +185,14 @@ impl Server {
                 }
             };
             let Some(changed) = changed else { return };
-            let mut told = true;
+            let mut reported = true;
             if changed.prompts {
-                told &= peer.notify_prompt_list_changed().await.is_ok();
+                reported &= peer.notify_prompt_list_changed().await.is_ok();
             }
             if changed.knowledge {
-                told &= peer.notify_resource_list_changed().await.is_ok();
+                reported &= peer.notify_resource_list_changed().await.is_ok();
             }
-            if !told && peer.is_transport_closed() {
+            if !reported && peer.is_transport_closed() {
                 return;
             }
         }
@@ -265,14 +267,14 @@ impl ServerHandler for Server {
                 changed = changes.next() => changed,
             };
             let Some(changed) = changed else { return Ok(()) };
-            let mut told = Ok(());
+            let mut reported = Ok(());
             if changed.prompts && accepted.prompts_list_changed == Some(true) {
-                told = sink.notify_prompt_list_changed().await;
+                reported = sink.notify_prompt_list_changed().await;
             }
             if changed.knowledge && accepted.resources_list_changed == Some(true) {
-                told = told.and(sink.notify_resource_list_changed().await);
+                reported = reported.and(sink.notify_resource_list_changed().await);
             }
-            if told.is_err() {
+            if reported.is_err() {
                 return Ok(());
             }
         }
@@ -426,7 +428,11 @@ impl ServerHandler for Server {
         let has_tasks =
             context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
         if has_tasks && call.is_thread() {
-            let place = Place { lanes: self.1.clone(), stop: self.0.stop.clone(), way: Way::of(&context) };
+            let place = TaskSettings {
+                request_slots: self.1.clone(),
+                stop: self.0.stop.clone(),
+                way: QuestionMethod::of(&context),
+            };
             return Ok(tasks::begin(&self.0.tasks, call, place).into());
         }
         let made = call.clone();
@@ -477,7 +483,7 @@ fn only_reads(tool: &str) -> Error {
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::NotAllowedOverMcp, message).hint(hint))
 }
 
-/// The error for a request that is none of those above. A method of the protocol comes here if its parameters have a wrong shape.
+/// The error for any other request. A method of the protocol comes here if its parameters have a wrong shape.
 pub(crate) fn not_understood(method: &str) -> ErrorData {
     const METHODS: [&str; 14] = [
         "initialize",

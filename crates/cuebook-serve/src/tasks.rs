@@ -5,9 +5,9 @@ use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{Call, MOST_QUESTIONS};
-use crate::lanes::Lanes;
-use crate::questions::{self, Way};
+use crate::calls::{Call, MAX_QUESTIONS};
+use crate::questions::{self, QuestionMethod};
+use crate::request_slots::RequestSlots;
 use crate::tools;
 use crate::work::{Step, in_background};
 
@@ -15,24 +15,24 @@ use crate::work::{Step, in_background};
 const TIME_TO_LIVE: u64 = 24 * 60 * 60 * 1000;
 
 /// Where a task runs.
-pub(crate) struct Place {
-    pub(crate) lanes: Lanes,
+pub(crate) struct TaskSettings {
+    pub(crate) request_slots: RequestSlots,
     pub(crate) stop: CancellationToken,
     /// How its client is asked.
-    pub(crate) way: Way,
+    pub(crate) way: QuestionMethod,
 }
 
 /// Begins a call as a task.
-pub(crate) fn begin(manager: &TaskManager, call: Call, place: Place) -> CreateTaskResult {
+pub(crate) fn begin(manager: &TaskManager, call: Call, place: TaskSettings) -> CreateTaskResult {
     let options = TaskOptions::new().with_ttl_ms(TIME_TO_LIVE).with_status_message("the thread runs");
     CreateTaskResult::new(manager.spawn(options, |task| Box::pin(run(task, call, place))))
 }
 
-async fn run(task: TaskContext, call: Call, place: Place) -> Result<CallToolResult, TaskExit> {
+async fn run(task: TaskContext, call: Call, place: TaskSettings) -> Result<CallToolResult, TaskExit> {
     let made = call.clone();
     let mut answer = work(&task, &place, move |watch| made.make(watch)).await?;
-    for number in 0..MOST_QUESTIONS {
-        let question = call.question(&answer).filter(|_| place.way != Way::Never);
+    for number in 0..MAX_QUESTIONS {
+        let question = call.question(&answer).filter(|_| place.way != QuestionMethod::Never);
         let Some(request) = question.as_ref().and_then(questions::input) else { break };
         let said = task.request_input(format!("{}-{number}", questions::KEY), request).await?;
         let Some(form) = questions::accepted(&said) else { break };
@@ -45,11 +45,11 @@ async fn run(task: TaskContext, call: Call, place: Place) -> Result<CallToolResu
 /// Does a part of the work. Its progress is the message of the task.
 async fn work(
     task: &TaskContext,
-    place: &Place,
+    place: &TaskSettings,
     work: impl FnOnce(&dyn crate::Watch) -> Json + Send + 'static,
 ) -> Result<Json, TaskExit> {
     let turn = tokio::select! {
-        turn = place.lanes.call() => turn,
+        turn = place.request_slots.call() => turn,
         () = task.cancelled() => return Err(TaskExit::Cancelled),
         () = place.stop.cancelled() => return Err(TaskExit::Cancelled),
     };

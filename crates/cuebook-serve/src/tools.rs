@@ -187,7 +187,7 @@ fn object(json: Json) -> JsonObject {
 
 /// An argument that does not fit its schema.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Misfit {
+pub(crate) struct ArgumentError {
     argument: String,
     why: String,
     /// The part of the schema that it does not fit; none if the argument is missing.
@@ -195,20 +195,20 @@ pub(crate) struct Misfit {
 }
 
 /// The first argument that does not fit its schema. The project is this server's without a setting.
-pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<Misfit> {
+pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<ArgumentError> {
     let required =
         schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
     for name in required.filter(|name| *name != "project_path") {
         if !arguments.contains_key(name) {
             let why = format!("'{name}' is a required property");
-            return Some(Misfit { argument: name.to_owned(), why, expected: None });
+            return Some(ArgumentError { argument: name.to_owned(), why, expected: None });
         }
     }
     let properties = schema.get("properties").and_then(Json::as_object)?;
     for (name, value) in arguments {
         let Some(property) = properties.get(name) else { continue };
         let misfit = |why: String, key: &str| {
-            Some(Misfit { argument: name.clone(), why, expected: Some(json!({key: property[key]})) })
+            Some(ArgumentError { argument: name.clone(), why, expected: Some(json!({key: property[key]})) })
         };
         let wanted = property["type"].as_str().unwrap_or_default();
         let fits = match wanted {
@@ -250,7 +250,7 @@ fn shown(value: &Json) -> String {
 }
 
 /// The answer about arguments that do not fit.
-pub(crate) fn refused(misfit: &Misfit) -> CallToolResult {
+pub(crate) fn refused(misfit: &ArgumentError) -> CallToolResult {
     let message = format!("Input validation error: {}", misfit.why);
     let mut result = CallToolResult::error(vec![ContentBlock::text(&message)]);
     let hint = format!("correct the argument `{}`: tools/list has its schema", misfit.argument);

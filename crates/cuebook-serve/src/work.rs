@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Watch;
 use crate::faults::fault;
-use crate::lanes::{Lanes, Turn};
+use crate::request_slots::{RequestSlot, RequestSlots};
 
 /// Runs work on the pool when it is its turn. If it panics, the client gets an internal error, and the server goes on.
 pub(crate) async fn blocking<T: Send + 'static>(
-    lanes: &Lanes,
+    request_slots: &RequestSlots,
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let turn = lanes.read().await.map_err(|error| fault(&error))?;
+    let turn = request_slots.read().await.map_err(|error| fault(&error))?;
     let work = move || {
         let _turn = turn;
         work()
@@ -33,13 +33,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 /// Does what takes a few microseconds where it is asked for. If it panics, the client hears of an internal error.
 pub(crate) fn at_once<T>(work: impl FnOnce(&dyn Watch) -> T) -> Result<T, ErrorData> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&Nobody))).map_err(|_| broken())
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&NoProgress))).map_err(|_| broken())
 }
 
 /// Reports no progress and cannot be cancelled.
-struct Nobody;
+struct NoProgress;
 
-impl Watch for Nobody {
+impl Watch for NoProgress {
     fn progress(&self, _: f64, _: Option<f64>, _: &str) {}
 
     fn is_cancelled(&self) -> bool {
@@ -104,7 +104,7 @@ pub(crate) struct Background<T> {
 /// Runs work on the pool, with or without steps of progress. Work that was given up keeps its turn until it has ended.
 pub(crate) fn in_background<T: Send + 'static>(
     has_steps: bool,
-    turn: Turn,
+    turn: RequestSlot,
     work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
 ) -> Background<T> {
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -129,7 +129,7 @@ impl Drop for CancelOnDrop {
 pub(crate) async fn watched<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
     stop: &CancellationToken,
-    turn: Turn,
+    turn: RequestSlot,
     work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let token = context.meta.get_progress_token();
@@ -138,10 +138,10 @@ pub(crate) async fn watched<T: Send + 'static>(
         tokio::select! {
             // Progress first, so that none comes after the answer.
             biased;
-            Some(step) = running.steps.recv(), if token.is_some() => tell(context, token.as_ref(), step).await,
+            Some(step) = running.steps.recv(), if token.is_some() => send_progress(context, token.as_ref(), step).await,
             done = &mut running.work => {
                 while let Ok(step) = running.steps.try_recv() {
-                    tell(context, token.as_ref(), step).await;
+                    send_progress(context, token.as_ref(), step).await;
                 }
                 return done.map_err(|_| broken());
             }
@@ -155,10 +155,10 @@ pub(crate) async fn watched<T: Send + 'static>(
 pub(crate) async fn turn(
     context: &RequestContext<RoleServer>,
     stop: &CancellationToken,
-    lanes: &Lanes,
-) -> Result<cuebook::Result<Turn>, ErrorData> {
+    request_slots: &RequestSlots,
+) -> Result<cuebook::Result<RequestSlot>, ErrorData> {
     tokio::select! {
-        turn = lanes.call() => Ok(turn),
+        turn = request_slots.call() => Ok(turn),
         () = context.ct.cancelled() => Err(gave_up()),
         () = stop.cancelled() => Err(gave_up()),
     }
@@ -168,7 +168,7 @@ pub(crate) fn gave_up() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
 
-async fn tell(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, step: Step) {
+async fn send_progress(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, step: Step) {
     let Some(token) = token else { return };
     let mut progress = ProgressNotificationParam::new(token.clone(), step.done);
     progress.total = step.total;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use support::{DESK, Desk, TOKEN, project};
+use support::{TEST_SERVER, TOKEN, TestServer, project};
 
 static PYTHON: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/client"));
@@ -32,14 +32,14 @@ fn drive(mode: &str, project: &Path, target: &[&str]) {
 fn the_client_finds_everything_in_order_over_stdio() {
     let project = project();
     for mode in ["legacy", "2026-07-28", "auto"] {
-        drive(mode, project.path(), &["stdio", DESK]);
+        drive(mode, project.path(), &["stdio", TEST_SERVER]);
     }
 }
 
 #[test]
 fn the_client_finds_everything_in_order_over_http() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     for mode in ["legacy", "2026-07-28"] {
         drive(mode, project.path(), &["http", &desk.url, TOKEN]);
     }

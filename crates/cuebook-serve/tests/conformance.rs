@@ -11,7 +11,7 @@ use std::process::Command;
 
 use board::{Board, folder, read, table};
 use serde_json::{Value as Json, json};
-use support::{DESK, Pipes, make_key};
+use support::{Pipes, TEST_SERVER, make_key};
 
 /// Decided otherwise: the server's name and what it offers, whole answers instead of one key (23), flags at the top that count
 /// (22), and errors that are marked as such (29).
@@ -39,7 +39,7 @@ fn cases_of_a_real_server() {
         return board.finish();
     };
     std::fs::write(&directive, text).unwrap();
-    let mut command = Command::new(DESK);
+    let mut command = Command::new(TEST_SERVER);
     command.arg(project.path()).env("DESK_USER", user.path());
     let mut desk = Pipes::start(command);
     let client = json!({"name": "test", "version": "1"});

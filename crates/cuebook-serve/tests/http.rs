@@ -10,10 +10,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use support::{DESK, Desk, TOKEN, project};
+use support::{TEST_SERVER, TOKEN, TestServer, project};
 
 /// The status and the rest of an answer to a request with these headers.
-fn ask(desk: &Desk, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+fn ask(desk: &TestServer, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(desk.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut request =
@@ -38,7 +38,7 @@ const BEARER: (&str, &str) = ("Authorization", "Bearer a-token-of-the-tests-0123
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const BOTH: (&str, &str) = ("Accept", "application/json, text/event-stream");
 
-fn initialize(desk: &Desk, more: &[(&str, &str)]) -> (u16, String) {
+fn initialize(desk: &TestServer, more: &[(&str, &str)]) -> (u16, String) {
     let client = json!({"name": "test", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string();
@@ -50,7 +50,7 @@ fn initialize(desk: &Desk, more: &[(&str, &str)]) -> (u16, String) {
 #[test]
 fn strangers_are_refused_before_anything_is_looked_at() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (host, token) = (("Host", desk.address()), BEARER);
     assert_eq!(initialize(&desk, &[host, token]).0, 200);
     assert_eq!(initialize(&desk, &[("Host", "localhost"), token]).0, 200);
@@ -73,7 +73,7 @@ fn strangers_are_refused_before_anything_is_looked_at() {
         assert!(answer.to_lowercase().contains("www-authenticate: bearer"), "{answer}");
         assert!(!answer.contains(TOKEN), "{answer}");
     }
-    // Not even whether a path exists is told.
+    // Not even whether a path exists is reported.
     assert_eq!(ask(&desk, "GET", "/other", &[host], "").0, 401);
     assert_eq!(ask(&desk, "GET", "/other", &[host, token], "").0, 404);
 }
@@ -81,7 +81,7 @@ fn strangers_are_refused_before_anything_is_looked_at() {
 #[test]
 fn a_page_that_was_allowed_may_ask_and_read() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let host = ("Host", desk.address());
     let page = ("Origin", "https://app.example.com");
     let asks = ("Access-Control-Request-Method", "POST");
@@ -96,7 +96,7 @@ fn a_page_that_was_allowed_may_ask_and_read() {
 #[test]
 fn garbage_over_http_is_refused_and_harms_nothing() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let host = ("Host", desk.address());
     for body in ["", "{", "[]", "5", "{\"jsonrpc\": \"2.0\"}", "\u{0}"] {
         let (status, answer) = ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH], body);
@@ -118,7 +118,7 @@ fn garbage_over_http_is_refused_and_harms_nothing() {
 #[test]
 fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
     let session = answer
         .lines()
@@ -140,7 +140,7 @@ fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
 #[test]
 fn calls_under_way_are_told_to_stop_when_the_server_is() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
     let session = answer
         .lines()
@@ -157,11 +157,11 @@ fn calls_under_way_are_told_to_stop_when_the_server_is() {
     let mut head = format!("POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", call.len());
     headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
     stream.write_all(format!("{head}\r\n{call}").as_bytes()).unwrap();
-    let (mut told, mut piece) = (String::new(), [0; 1024]);
-    while !told.contains("notifications/progress") {
+    let (mut reported, mut piece) = (String::new(), [0; 1024]);
+    while !reported.contains("notifications/progress") {
         let length = stream.read(&mut piece).unwrap();
-        assert!(length > 0, "{told}");
-        told.push_str(&String::from_utf8_lossy(&piece[..length]));
+        assert!(length > 0, "{reported}");
+        reported.push_str(&String::from_utf8_lossy(&piece[..length]));
     }
     let rest = std::thread::spawn(move || {
         let mut rest = String::new();
@@ -176,9 +176,9 @@ fn calls_under_way_are_told_to_stop_when_the_server_is() {
 #[test]
 fn a_server_that_cannot_or_may_not_listen_says_so() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let fails = |address: &str, token: &str| {
-        let mut command = Command::new(DESK);
+        let mut command = Command::new(TEST_SERVER);
         command.arg(project.path()).args([address, "DESK_TOKEN"]).env("DESK_TOKEN", token);
         let output = command.output().unwrap();
         assert!(!output.status.success(), "{address}");
@@ -194,7 +194,7 @@ fn a_server_that_cannot_or_may_not_listen_says_so() {
 #[test]
 fn a_session_that_is_deleted_answers_204_and_is_gone() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
     let session = answer
         .lines()

@@ -10,7 +10,7 @@ mod support;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
-use support::{DESK, Pipes, make_key};
+use support::{Pipes, TEST_SERVER, make_key};
 
 const DIRECTIVE: &str = r#"# Welcome
 
@@ -50,14 +50,14 @@ time.sleep(seconds)
 print(json.dumps({"waited": seconds}))
 "#;
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
 }
 
-impl World {
-    fn new() -> World {
-        let world = World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() };
+impl Fixture {
+    fn new() -> Fixture {
+        let world = Fixture { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() };
         make_key(world.project.path(), world.user.path());
         world.write("directives/team/welcome.md", DIRECTIVE);
         world.write("tools/team/wait.py", TOOL);
@@ -72,7 +72,7 @@ impl World {
     }
 
     fn start(&self) -> Pipes {
-        let mut command = Command::new(DESK);
+        let mut command = Command::new(TEST_SERVER);
         command.arg(self.project.path()).env("DESK_USER", self.user.path());
         let mut desk = Pipes::start(command);
         desk.initialize();
@@ -99,7 +99,7 @@ fn sign_all(desk: &mut Pipes) {
 
 #[test]
 fn a_client_signs_finds_loads_and_executes_items() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut desk = world.start();
     let welcome = json!({"item_type": "directive", "item_id": "team/welcome", "parameters": {"who": "Zoë"}});
     let (failed, answer) = call(&mut desk, "rye_execute", welcome.clone());
@@ -126,7 +126,7 @@ fn a_client_signs_finds_loads_and_executes_items() {
 
 #[test]
 fn knowledge_is_shown_only_if_it_is_what_somebody_signed() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut desk = world.start();
     let listed = desk.ask(1, "resources/list", json!({}));
     let tea = listed["result"]["resources"]
@@ -157,7 +157,7 @@ fn a_tool_that_runs_is_told_of_and_ended() {
     if !found {
         return skip::missing_peer("python3 is missing");
     }
-    let world = World::new();
+    let world = Fixture::new();
     let mut desk = world.start();
     sign_all(&mut desk);
     let wait = |seconds: f64| json!({"item_type": "tool", "item_id": "team/wait", "parameters": {"seconds": seconds}});

@@ -96,7 +96,7 @@ fn garbage_is_answered_with_errors_and_harms_nothing() {
     assert_eq!(error(&desk.next()).0, -32700);
     desk.write(format!("{}\n", "[".repeat(1 << 20)));
     assert_eq!(error(&desk.next()).0, -32700);
-    // Notifications that nobody knows have no answer.
+    // Notifications that is unknown have no answer.
     desk.send(&json!({"jsonrpc": "2.0", "method": "notifications/nobody/knows", "params": {"a": 1}}));
     desk.send(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 12345}}),

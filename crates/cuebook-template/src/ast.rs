@@ -3,14 +3,16 @@
 
 mod walk;
 
-use compact_str::CompactString;
-
 pub use self::walk::each_child;
 pub(crate) use self::walk::each_child_mut;
 use crate::lexer::Range;
 
 /// A name or another short text, which needs no memory apart from the tree.
-pub type Word = CompactString;
+#[cfg(feature = "compact-names")]
+pub type Word = compact_str::CompactString;
+/// A name, or the text of a literal.
+#[cfg(not(feature = "compact-names"))]
+pub type Word = String;
 
 /// Where a name's value is: a slot in a scope, so many scopes outwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -60,7 +60,7 @@ impl Default for Limits {
             items: 1_000_000,
             range: 100_000,
             depth: 100,
-            stack_bytes: crate::stack::MOST,
+            stack_bytes: crate::stack::MAX,
         }
     }
 }

@@ -76,7 +76,7 @@ struct More {
 }
 
 /// The places that an error remembers on its way.
-const MOST_CALLERS: usize = 16;
+const MAX_CALLERS: usize = 16;
 
 /// An error with the place in the template.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +134,7 @@ impl Error {
     /// Notes a place that led to the error, if the error itself is elsewhere.
     pub(crate) fn through(mut self, template: &str, range: Range) -> Error {
         let same = self.0.template.as_deref() == Some(template) && self.0.range == Some(range);
-        if self.0.template.is_some() && !same && self.more().callers.len() < MOST_CALLERS {
+        if self.0.template.is_some() && !same && self.more().callers.len() < MAX_CALLERS {
             self.more().callers.push((template.to_owned(), range));
         }
         self

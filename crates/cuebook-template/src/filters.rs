@@ -428,9 +428,7 @@ fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 fn length<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    if let (Value::Undefined(missing), true) = (&call.value.value, call.render.env.strict) {
-        return Err(missing.error());
-    }
+    call.render.refuse_missing(&call.value)?;
     if call.render.is_portable() && call.value.value.is_none() {
         return Ok(Val::new(Value::Int(0), call.value.origin));
     }

@@ -47,7 +47,7 @@ pub struct Foreign {
 
 /// What a template has set where it includes a text of the program.
 #[derive(Debug, Clone)]
-pub struct Lent {
+pub struct SetValues {
     /// The value; `None` if it is undefined, or nothing that JSON has.
     pub value: Option<Json>,
     /// The variables that it came from.
@@ -61,7 +61,7 @@ pub struct Including<'i> {
     pub(crate) fuel: u64,
     pub(crate) template: &'i str,
     pub(crate) range: crate::Range,
-    pub(crate) look_up: &'i dyn Fn(&str) -> Option<Lent>,
+    pub(crate) look_up: &'i dyn Fn(&str) -> Option<SetValues>,
 }
 
 impl Including<'_> {
@@ -81,7 +81,7 @@ impl Including<'_> {
     }
 
     /// What the template has set under a name; `None` if it has set nothing.
-    pub fn lent(&self, name: &str) -> Option<Lent> {
+    pub fn set_value(&self, name: &str) -> Option<SetValues> {
         (self.look_up)(name)
     }
 }

@@ -499,5 +499,15 @@ fn named(rest: &mut &str) -> Result<char, String> {
     let (name, after) =
         name.ok_or_else(|| "`\\N` needs the name of a character, as in `\\N{BULLET}`".to_owned())?;
     *rest = after;
+    character(name)
+}
+
+#[cfg(feature = "unicode-names")]
+fn character(name: &str) -> Result<char, String> {
     unicode_names2::character(name).ok_or_else(|| format!("no character is named `{name}`"))
+}
+
+#[cfg(not(feature = "unicode-names"))]
+fn character(name: &str) -> Result<char, String> {
+    Err(format!("`\\N{{{name}}}` needs the feature `unicode-names`, which this program was built without"))
 }

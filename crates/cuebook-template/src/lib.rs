@@ -52,7 +52,7 @@ mod words;
 
 pub use self::environment::{Environment, Framed, Function, Limits, Options, Style};
 pub use self::error::{Error, ErrorKind, Exceeded, Result};
-pub use self::host::{Cause, Foreign, Found, Given, Host, HostResult, Including, Lent};
+pub use self::host::{Cause, Foreign, Found, Given, Host, HostResult, Including, SetValues};
 pub use self::lexer::{Range, Whitespace};
 pub use self::origin::{Origin, Origins, Path};
 pub use self::output::{Output, Source, Sources};

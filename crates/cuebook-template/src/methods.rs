@@ -6,18 +6,18 @@ mod table;
 pub(crate) use self::table::METHODS;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::operators::equal;
+use crate::operators::{equal, too_large};
 use crate::origin::Origin;
 use crate::render::{Args, Render};
-use crate::value::{Special, Val, Value, View, type_error, type_name};
+use crate::value::{Dict, Special, Val, Value, View, type_error, type_name};
 
 const LIST: [&str; 3] = ["copy", "count", "index"];
 const LIST_CHANGES: [&str; 8] = ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
 const TUPLE: [&str; 2] = ["count", "index"];
-const DICT: [&str; 5] = ["copy", "get", "items", "keys", "values"];
+const DICT: [&str; 6] = ["copy", "fromkeys", "get", "items", "keys", "values"];
 const DICT_CHANGES: [&str; 5] = ["clear", "pop", "popitem", "setdefault", "update"];
 const INTEGER: [&str; 4] = ["as_integer_ratio", "bit_count", "bit_length", "conjugate"];
-const FLOAT: [&str; 2] = ["conjugate", "is_integer"];
+const FLOAT: [&str; 4] = ["as_integer_ratio", "conjugate", "hex", "is_integer"];
 const LOOP: [&str; 2] = ["changed", "cycle"];
 const CYCLER: [&str; 2] = ["next", "reset"];
 
@@ -45,7 +45,7 @@ pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
         return strings::find(name);
     }
     if value.is_mapping()
-        && !matches!(name.as_bytes(), [b'c' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..])
+        && !matches!(name.as_bytes(), [b'c' | b'f' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..])
     {
         // Most attributes of dicts are keys, and no method begins like this.
         return None;
@@ -140,6 +140,17 @@ fn dict<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: Args
             most(name, &args, 0)?;
             Ok(value.clone())
         }
+        "fromkeys" => {
+            most(name, &args, 2)?;
+            let mut given = args.positional.into_iter();
+            let keys = given.next().ok_or_else(|| type_error("`fromkeys` needs the keys"))?;
+            let all = given.next().unwrap_or_else(|| Value::None.into());
+            let mut dict = Dict::default();
+            for key in render.item_list(&keys)? {
+                dict.insert(render.key_of(&key.value)?, key, all.clone());
+            }
+            Ok(Value::Dict(dict.into()).into())
+        }
         _ => {
             most(name, &args, 0)?;
             let pairs = render.pairs(value)?.unwrap_or_default();
@@ -189,7 +200,14 @@ fn sequence<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: 
 fn number<'r>(value: &Val<'r>, name: &'static str, args: &Args<'r>) -> Result<Val<'r>> {
     most(name, args, 0)?;
     let made = match (&value.value, name) {
+        (Value::Bool(flag), "conjugate") => Value::Int(i64::from(*flag)),
         (_, "conjugate") => value.value.clone(),
+        (Value::Float(number), "as_integer_ratio") => {
+            let (top, bottom) = ratio(*number)?;
+            let part = |part| Val::new(Value::integer(part), value.origin);
+            return Ok(Val::tuple(vec![part(top), part(bottom)]));
+        }
+        (Value::Float(number), "hex") => Value::Text(hexadecimal(*number).into()),
         (Value::Float(number), _) => Value::Bool(number.is_finite() && number.fract() == 0.0),
         (other, _) => {
             let number = other.as_integer().unwrap_or_default();
@@ -198,12 +216,41 @@ fn number<'r>(value: &Val<'r>, name: &'static str, args: &Args<'r>) -> Result<Va
                 "bit_count" => Value::Int(i64::from(number.unsigned_abs().count_ones())),
                 _ => {
                     let one = Val::new(Value::Int(1), Origin::AUTHOR);
-                    return Ok(Val::tuple(vec![value.clone(), one]));
+                    return Ok(Val::tuple(vec![Val::new(Value::integer(number), value.origin), one]));
                 }
             }
         }
     };
     Ok(Val::new(made, value.origin))
+}
+
+/// The digits of a float to the base 16, as in `0x1.8p+1`.
+fn hexadecimal(number: f64) -> String {
+    let sign = if number.is_sign_negative() && !number.is_nan() { "-" } else { "" };
+    let bits = number.to_bits();
+    let (exponent, digits) = ((bits >> 52 & 0x7ff) as i64, bits & ((1 << 52) - 1));
+    match exponent {
+        _ if !number.is_finite() => crate::python::float_repr(number),
+        0 if digits == 0 => format!("{sign}0x0.0p+0"),
+        0 => format!("{sign}0x0.{digits:013x}p-1022"),
+        _ => format!("{sign}0x1.{digits:013x}p{:+}", exponent - 1023),
+    }
+}
+
+/// A float as a fraction of integers.
+fn ratio(number: f64) -> Result<(i128, i128)> {
+    if !number.is_finite() {
+        return Err(Error::new(ErrorKind::Runtime, "an infinite number and `nan` are no fractions"));
+    }
+    let (mut top, mut bottom) = (number, 1i128);
+    while top.fract() != 0.0 {
+        top *= 2.0;
+        bottom = bottom.checked_mul(2).ok_or_else(too_large)?;
+    }
+    match top.abs() < 2f64.powi(126) {
+        true => Ok((top as i128, bottom)),
+        false => Err(too_large()),
+    }
 }
 
 /// What the methods of a loop, a cycler and their kin do.

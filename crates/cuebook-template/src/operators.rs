@@ -48,12 +48,8 @@ impl<'r> Render<'r> {
     /// Whether a comparison holds.
     pub(crate) fn holds(&self, comparison: Comparison, left: &Val<'r>, right: &Val<'r>) -> Result<bool> {
         use std::cmp::Ordering::{Greater, Less};
-        if self.env.strict {
-            for side in [left, right] {
-                if let Value::Undefined(missing) = &side.value {
-                    return Err(missing.error());
-                }
-            }
+        for side in [left, right] {
+            self.refuse_missing(side)?;
         }
         let order = |wanted: fn(std::cmp::Ordering) -> bool| {
             compare(self, left, right).map(|order| order.is_some_and(wanted))

@@ -39,7 +39,7 @@ impl<'r> Table<'r> {
     #[inline(always)]
     pub fn new(expected: usize) -> Table<'r> {
         let mut nodes = Vec::with_capacity(expected.max(8));
-        nodes.push(Kept::Author);
+        nodes.push(StoredOrigin::Author);
         let origins = Origins { nodes };
         Table {
             origins: RefCell::new(origins),
@@ -48,14 +48,14 @@ impl<'r> Table<'r> {
         }
     }
 
-    fn push(&self, node: Kept) -> Origin {
+    fn push(&self, node: StoredOrigin) -> Origin {
         let nodes = &mut self.origins.borrow_mut().nodes;
         nodes.push(node);
         // Fuel bounds the number of nodes far below 2^32.
         Origin(nodes.len() as u32 - 1)
     }
 
-    fn named(&self, node: impl FnOnce(Text) -> Kept, name: &str) -> Origin {
+    fn named(&self, node: impl FnOnce(Text) -> StoredOrigin, name: &str) -> Origin {
         let mut origins = self.origins.borrow_mut();
         let text = origins.note(name);
         origins.nodes.push(node(text));
@@ -65,8 +65,8 @@ impl<'r> Table<'r> {
     /// The node of a variable that was not asked for before.
     pub fn variable(&self, name: &'r str) -> Origin {
         match Short::of(name) {
-            Some(name) => self.push(Kept::Short(name)),
-            None => self.named(Kept::Variable, name),
+            Some(name) => self.push(StoredOrigin::Short(name)),
+            None => self.named(StoredOrigin::Variable, name),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'r> Table<'r> {
         let place = &self.noted[((address >> 3) ^ (address >> 7)) % NOTED];
         let (known, text) = place.get();
         if known == address && text.1 as usize == key.len() {
-            return self.push(Kept::Key(parent, text));
+            return self.push(StoredOrigin::Key(parent, text));
         }
         self.new_part(parent, key, place)
     }
@@ -99,20 +99,20 @@ impl<'r> Table<'r> {
     fn new_part(&self, parent: Origin, key: &str, place: &Cell<(usize, Text)>) -> Origin {
         let text = self.origins.borrow_mut().note(key);
         place.set((key.as_ptr() as usize, text));
-        self.push(Kept::Key(parent, text))
+        self.push(StoredOrigin::Key(parent, text))
     }
 
     pub fn key(&self, parent: Origin, key: &str) -> Origin {
-        if parent.is_author() { parent } else { self.named(|key| Kept::Key(parent, key), key) }
+        if parent.is_author() { parent } else { self.named(|key| StoredOrigin::Key(parent, key), key) }
     }
 
     pub fn index(&self, parent: Origin, index: usize) -> Origin {
-        if parent.is_author() { parent } else { self.push(Kept::Index(parent, index as u32)) }
+        if parent.is_author() { parent } else { self.push(StoredOrigin::Index(parent, index as u32)) }
     }
 
     /// A part of a value, by a way that was written down, as in `[1].title`.
     pub fn inside(&self, origin: Origin, way: &str) -> Origin {
-        if way.is_empty() { origin } else { self.named(|way| Kept::Way(origin, way), way) }
+        if way.is_empty() { origin } else { self.named(|way| StoredOrigin::Way(origin, way), way) }
     }
 
     /// The variables of an origin, as [`Origins::paths`] gives them.
@@ -124,7 +124,7 @@ impl<'r> Table<'r> {
         match (left, right) {
             (Origin::AUTHOR, other) | (other, Origin::AUTHOR) => other,
             _ if left == right => left,
-            _ => self.push(Kept::Mix(left, right)),
+            _ => self.push(StoredOrigin::Mix(left, right)),
         }
     }
 
@@ -162,7 +162,7 @@ impl Short {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Kept {
+enum StoredOrigin {
     Author,
     /// A variable with a short name.
     Short(Short),
@@ -179,7 +179,7 @@ enum Kept {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origins {
     /// Names of nodes are before the nodes that have them.
-    nodes: Vec<Kept>,
+    nodes: Vec<StoredOrigin>,
 }
 
 /// A variable, or a part of one.
@@ -207,7 +207,7 @@ impl Origins {
         for part in name.as_bytes().chunks(PART) {
             let mut bytes = [0; PART];
             bytes[..part.len()].copy_from_slice(part);
-            self.nodes.push(Kept::Name(bytes));
+            self.nodes.push(StoredOrigin::Name(bytes));
         }
         Text(start, name.len() as u32)
     }
@@ -222,8 +222,8 @@ impl Origins {
                 continue;
             }
             match self.nodes.get(origin.0 as usize) {
-                None | Some(Kept::Author | Kept::Name(_)) => {}
-                Some(Kept::Mix(left, right)) => open.extend([*right, *left]),
+                None | Some(StoredOrigin::Author | StoredOrigin::Name(_)) => {}
+                Some(StoredOrigin::Mix(left, right)) => open.extend([*right, *left]),
                 Some(_) => self.leaf(origin, &mut open, &mut found),
             }
         }
@@ -233,7 +233,7 @@ impl Origins {
     fn name(&self, Text(start, length): Text) -> String {
         let parts = self.nodes.iter().skip(start as usize).take((length as usize).div_ceil(PART));
         let bytes = parts.flat_map(|node| match node {
-            Kept::Name(part) => part.as_slice(),
+            StoredOrigin::Name(part) => part.as_slice(),
             _ => &[],
         });
         String::from_utf8(bytes.take(length as usize).copied().collect()).unwrap_or_default()
@@ -245,22 +245,22 @@ impl Origins {
         let mut at = origin;
         let variable = loop {
             match self.nodes.get(at.0 as usize) {
-                Some(Kept::Key(parent, key)) => {
+                Some(StoredOrigin::Key(parent, key)) => {
                     let key = self.name(*key);
                     steps.push(if is_plain(&key) { format!(".{key}") } else { format!("[{key:?}]") });
                     at = *parent;
                 }
-                Some(Kept::Index(parent, index)) => {
+                Some(StoredOrigin::Index(parent, index)) => {
                     steps.push(format!("[{index}]"));
                     at = *parent;
                 }
-                Some(Kept::Way(parent, way)) => {
+                Some(StoredOrigin::Way(parent, way)) => {
                     steps.push(self.name(*way));
                     at = *parent;
                 }
-                Some(Kept::Variable(name)) => break self.name(*name),
-                Some(Kept::Short(name)) => break name.name().to_owned(),
-                Some(Kept::Mix(..)) => return open.push(at),
+                Some(StoredOrigin::Variable(name)) => break self.name(*name),
+                Some(StoredOrigin::Short(name)) => break name.name().to_owned(),
+                Some(StoredOrigin::Mix(..)) => return open.push(at),
                 _ => return,
             }
         };
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn names_of_any_length_come_back() {
-        assert_eq!(std::mem::size_of::<super::Kept>(), 16);
+        assert_eq!(std::mem::size_of::<super::StoredOrigin>(), 16);
         for length in [0, 1, 13, 14, 15, 16, 29, 30, 31, 200] {
             let name: String = "ä".repeat(length / 2) + &"x".repeat(length % 2);
             let table = Table::new(0);

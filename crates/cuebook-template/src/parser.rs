@@ -221,7 +221,7 @@ impl<'t> Parser<'t> {
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= DEPTH || self.stack.used() > stack::MOST {
+        if self.depth >= DEPTH || self.stack.used() > stack::MAX {
             let range = self.range();
             let error = Error::limit(Exceeded::Depth, "expressions and blocks nest too deeply here");
             self.errors.push(error.at(range).help("move the inner ones to a separate file, and include it"));

@@ -309,8 +309,8 @@ impl<'r> Render<'r> {
     pub fn text_of(&self, val: &Val<'r>) -> Result<Text<'r>> {
         match &val.value {
             Value::Text(text) => Ok(text.clone()),
-            Value::Undefined(missing) if self.env.strict => Err(missing.error()),
-            Value::Undefined(_) => Ok(Text::from("")),
+            Value::Special(special) if let Special::Module(_, text) = special.as_ref() => Ok(text.clone()),
+            Value::Undefined(_) => self.refuse_missing(val).map(|()| Text::from("")),
             Value::Special(special) if let Some(name) = self.silent(special) => match self.env.strict {
                 true => Err(Missing::Variable(name).error()),
                 false => Ok(Text::from("")),
@@ -327,10 +327,21 @@ impl<'r> Render<'r> {
         }
     }
 
+    /// Refuses an undefined value if templates are strict. As in Jinja2, what an `if` without an `else` gives is empty nevertheless.
+    #[inline]
+    pub fn refuse_missing(&self, val: &Val<'r>) -> Result<()> {
+        match &val.value {
+            Value::Undefined(missing) if self.env.strict && !matches!(missing, Missing::Else) => {
+                Err(missing.error())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a value is true, where a condition asks.
     pub fn truth(&self, val: &Val<'r>) -> Result<bool> {
         match &val.value {
-            Value::Undefined(missing) if self.env.strict && !self.env.testable => Err(missing.error()),
+            Value::Undefined(_) if !self.env.testable => self.refuse_missing(val).map(|()| false),
             Value::Special(special) if let Some(name) = self.silent(special) => {
                 match self.env.strict && !self.env.testable {
                     true => Err(Missing::Variable(name).error()),

@@ -1,7 +1,7 @@
 //! How much of the stack is in use, so that nested text ends in an error and not in a crash.
 
 /// What reading a template may take, and a render unless its limits say otherwise. A thread of Rust has 2 MB.
-pub(crate) const MOST: usize = 640 * 1024;
+pub(crate) const MAX: usize = 640 * 1024;
 
 /// Where the stack was when something began.
 #[derive(Debug, Clone, Copy)]

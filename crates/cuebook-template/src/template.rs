@@ -22,7 +22,7 @@ pub struct Template {
 pub(crate) struct Sizes([AtomicU32; 3]);
 
 /// What is asked for at most without knowing that it is needed.
-const MOST_EXPECTED: u32 = 64 * 1024;
+const MAX_EXPECTED: u32 = 64 * 1024;
 
 impl Sizes {
     pub fn expected(&self) -> [usize; 3] {
@@ -32,7 +32,7 @@ impl Sizes {
     /// Notes a render, with some room for the next one.
     pub fn note(&self, sizes: [usize; 3]) {
         for (known, size) in self.0.iter().zip(sizes) {
-            let room = u32::try_from(size + size / 8 + 1).unwrap_or(u32::MAX).min(MOST_EXPECTED);
+            let room = u32::try_from(size + size / 8 + 1).unwrap_or(u32::MAX).min(MAX_EXPECTED);
             known.store(room, Ordering::Relaxed);
         }
     }

@@ -39,7 +39,7 @@ impl Host for Program {
 
     fn foreign(&self, number: usize, at: &Including<'_>) -> HostResult<Foreign> {
         assert_eq!(number, 7);
-        let lent = at.lent("who").expect("the template has set it");
+        let lent = at.set_value("who").expect("the template has set it");
         let who = lent.value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
         assert!(lent.whole);
         Ok(Foreign {
@@ -96,7 +96,7 @@ fn silent_callables_are_undefined_unless_called() {
 }
 
 #[test]
-fn names_of_templates_are_relative_to_the_template_that_names_them() {
+fn template_names_are_relative_to_their_user() {
     assert_eq!(text(&Environment::new(), "{% include 'part' %}"), "[Ada]");
     let error = render(&Environment::new(), "{% include 'leaf' %}").expect_err("main has no leaf");
     assert!(error.message().contains("leaf"), "{error}");

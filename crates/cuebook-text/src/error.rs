@@ -3,14 +3,14 @@
 //! ```text
 //! Error
 //! ├── PromptNotFoundError       no place offers this id; carries the nearest names
-//! ├── PromptConflictError       several places offer it and nobody has chosen; carries the candidates
+//! ├── PromptConflictError       several places offer it and no choice is recorded; carries the candidates
 //! ├── PromptReadError           a prompt's files cannot be understood
 //! ├── PromptValidationError     variables are missing or of the wrong type; carries all of them
 //! ├── PromptRenderError         the template failed while it ran
 //! ├── PromptHookError           a hook or a variable provider failed, or cannot run here
 //! ├── PromptApprovalRequired    code of a pack has not been approved, or has changed since
 //! ├── StrictViolation           the value of a strict input looks like a role marker
-//! ├── InvokerError              nobody has registered the engine, parser or provider that is named
+//! ├── InvokerError              the engine, parser or provider that is named is unknown
 //! ├── WireError                 a provider cannot take what a prompt says
 //! ├── ReplyError                a provider's reply cannot be understood, or says that it failed
 //! ├── PromptOverridesError      overrides cannot be understood, or do not fit the prompt that they are for
@@ -26,6 +26,7 @@
 //! Every error has one [`Diagnostic`] (more where several things are wrong at once) with a [`Code`], a place and a
 //! hint, a Rust type to match on, and a JSON form. Errors are made where they are noticed; no stage rewrites another's.
 
+mod advice;
 mod code;
 pub mod details;
 mod diagnostic;
@@ -34,17 +35,19 @@ mod panic;
 mod printable;
 mod report;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+pub use advice::advice_of;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
 pub use masked::without_secrets;
 pub use panic::catch_panic;
 pub use printable::is_hidden;
-pub use printable::{escaped_lines, printable, printable_lines};
+pub use printable::{escaped_line, escaped_lines, printable, printable_lines};
 pub use report::report;
 
 /// The result of nearly everything here.
@@ -158,6 +161,15 @@ impl Error {
         Error(Box::new(Inner { kind, diagnostics, fields: Map::new(), source: None }))
     }
 
+    /// What a program reports that lacks a cargo feature of `cuebook`: what it cannot do, as in `read Python`, and the feature.
+    #[doc(hidden)]
+    pub fn missing_feature(kind: ErrorKind, cannot: &str, feature: &str) -> Error {
+        let message =
+            format!("this program cannot {cannot}, because it was built without the feature `{feature}`");
+        let hint = format!("enable the feature `{feature}` of the crate `cuebook`");
+        Error::new(kind, Diagnostic::new(Code::Unreadable, message).hint(hint)).with("feature", feature)
+    }
+
     /// The same error with another first finding.
     pub fn replaced(mut self, diagnostic: Diagnostic) -> Error {
         self.0.diagnostics[0] = diagnostic;
@@ -246,7 +258,16 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.kind().name(), self.report(false).trim_end())
+        // Programs print this, and they have no command line.
+        let advised: Vec<Diagnostic> = self
+            .diagnostics()
+            .iter()
+            .map(|finding| {
+                let hint = finding.advice().map(Cow::into_owned);
+                Diagnostic { hint, ..finding.clone() }
+            })
+            .collect();
+        write!(f, "{}\n{}", self.kind().name(), report(&advised, false).trim_end())
     }
 }
 

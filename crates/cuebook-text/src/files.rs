@@ -18,8 +18,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nea
 use crate::source::Source;
 
 pub use buffers::Buffers;
-pub use inside::open_beneath;
-pub use inside::{read_bytes_inside, read_text_inside};
+pub use inside::{open_beneath, read_bytes_inside, read_text_inside, stays_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
 pub fn display_name(root: &Path, path: &Path) -> String {
@@ -43,7 +42,7 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         return folder_error(&closed.name(name), error);
     }
     let (message, hint) = match error.kind() {
-        io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
+        io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<BrokenLink>()) => {
             (error.to_string(), Some("replace the link with the file or folder".to_owned()))
         }
         io::ErrorKind::NotFound => ("the file does not exist".to_owned(), with_slashes(name)),
@@ -125,15 +124,15 @@ impl std::error::Error for Closed {}
 
 /// A link without a target.
 #[derive(Debug)]
-struct LeadsNowhere;
+struct BrokenLink;
 
-impl std::fmt::Display for LeadsNowhere {
+impl std::fmt::Display for BrokenLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("broken symbolic link")
     }
 }
 
-impl std::error::Error for LeadsNowhere {}
+impl std::error::Error for BrokenLink {}
 
 /// Looks at what a path leads to; `None` if there is nothing. A link that leads nowhere is there, and is not what it seems.
 pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
@@ -159,7 +158,7 @@ pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(io::Error::new(io::ErrorKind::NotFound, LeadsNowhere))
+            Err(io::Error::new(io::ErrorKind::NotFound, BrokenLink))
         }
         Err(error) => Err(error),
     }
@@ -259,7 +258,7 @@ fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Res
 
 fn too_large(name: &str, size: u64, limit: u64) -> Error {
     let message = format!("the file has {size} bytes, but the limit is {limit}");
-    let hint = "raise `limits.file_size` in cuebook.toml if you need a file of this size";
+    let hint = "if you need a file of this size, raise `limits.file_size` in cuebook.toml, and grant it: cuebook allow";
     Error::new(ErrorKind::Limit, Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint))
 }
 
@@ -547,7 +546,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_is_not_utf8_is_refused_with_the_place_of_the_first_wrong_byte() {
+    fn invalid_utf8_is_refused_at_its_first_byte() {
         let error = source_from_bytes(b"one\ntwo \xff three".to_vec(), "t.md").unwrap_err();
         assert_eq!(error.code(), Code::NotUtf8);
         assert_eq!(error.to_string(), "PromptReadError: t.md:2:5: byte 8 (0xff) is not UTF-8 [CB113]");
@@ -594,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_file_has_all_its_bytes_and_leaves_nothing_beside_it() {
+    fn a_write_is_complete_and_leaves_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/place/file.json");
         write_atomic(&path, "file.json", b"one").unwrap();
@@ -604,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_left_beside_a_locked_file_is_written_over() {
+    fn leftovers_of_a_dead_process_are_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.json");
         fs::write(folder.path().join(".file.json.tmp"), "half of a longer te").unwrap();

@@ -19,7 +19,7 @@ pub use crate::node::{Located, Step};
 use crate::source::{Place, Source};
 
 /// Findings of one kind that one file can have before the rest is left out: each of them walks the whole text.
-pub const MOST_FINDINGS: usize = 100;
+pub const MAX_FINDINGS: usize = 100;
 
 /// Writes a text as a JSON string, piece by piece, as far as the writer takes it.
 pub fn write_string<E>(text: &str, mut push: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
@@ -261,7 +261,7 @@ impl<'d> Problems<'d> {
     }
 
     fn note(&mut self, place: impl FnOnce(&dyn Located) -> Place, message: String, hint: String) {
-        if self.found.len() < MOST_FINDINGS {
+        if self.found.len() < MAX_FINDINGS {
             let (code, _) = self.document.refusal();
             let diagnostic = Diagnostic::new(code, message).at(place(self.document)).hint(hint);
             self.found.push(diagnostic);
@@ -287,6 +287,19 @@ pub fn kind_of(value: &Value) -> &'static str {
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The type of a value in the words of declared types, for a message.
+pub fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
 }
@@ -468,7 +481,7 @@ fn duplicate_keys(text: &str) -> Vec<(String, Range<usize>, Range<usize>)> {
                     let key = decoded(&text[range.clone()]);
                     if let Some(first) = keys.get(&key) {
                         found.push((key, first.clone(), range));
-                        if found.len() == MOST_FINDINGS {
+                        if found.len() == MAX_FINDINGS {
                             break;
                         }
                     } else {

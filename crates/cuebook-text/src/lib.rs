@@ -11,6 +11,8 @@ pub mod json;
 pub mod node;
 pub mod redact;
 pub mod settings;
+#[doc(hidden)]
+pub mod sha256;
 pub mod source;
 pub mod trace;
 pub mod yaml;

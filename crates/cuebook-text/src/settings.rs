@@ -34,7 +34,7 @@ use crate::yaml::Document;
 #[derive(Debug, Clone)]
 pub struct Setting {
     node: Node,
-    /// Where its key stands, or the value itself where there is none.
+    /// Where its key stands, or the value itself where it is missing.
     key: Place,
     /// Its name, with those of the maps around it, as in `retry.attempts`; empty for the whole file.
     path: String,

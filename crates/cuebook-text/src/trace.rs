@@ -4,16 +4,21 @@
 //! `signature` and the `prompt`, and while a tracer listens also `inputs` and `result` or `error` as JSON text without secrets
 //! ([`crate::redact`]). Without a listener none of these is computed.
 //!
+//! Without the feature `tracing` nothing listens, and the spans are nothing.
+//!
 //! Crates that run prompts make their spans with the target `cuebook`, and fill `inputs`, `result` and `error` with [`given`]
 //! and [`outcome`], which remove secrets.
 
 use serde_json::{Value as Json, json};
-use tracing::Span;
 
 use crate::error::Error;
 use crate::redact::{self, Secrets};
 
+#[cfg(not(feature = "tracing"))]
+mod absent;
+
 /// Makes a span of a name that is known when the program is compiled, as `tracing` needs it.
+#[cfg(feature = "tracing")]
 #[macro_export]
 macro_rules! span {
     ($name:literal, $signature:literal, $prompt:expr) => {
@@ -29,9 +34,21 @@ macro_rules! span {
         )
     };
 }
+/// A span that has no listener.
+#[cfg(not(feature = "tracing"))]
+#[macro_export]
+macro_rules! span {
+    ($name:literal, $signature:literal, $prompt:expr) => {{
+        let _: &str = $prompt;
+        $crate::trace::Span
+    }};
+}
 pub use crate::span;
+#[cfg(not(feature = "tracing"))]
+pub use absent::Span;
 #[doc(hidden)]
-pub use tracing;
+#[cfg(feature = "tracing")]
+pub use tracing::{self, Span};
 
 /// Notes the input of a step, if there is a listener. Returns the secrets in it, which may show in the result as well.
 pub fn given(span: &Span, inputs: impl FnOnce() -> Json) -> Secrets {
@@ -74,18 +91,18 @@ pub fn outcome<T>(
     if span.is_disabled() {
         return;
     }
-    let tell = |field: &str, mut told: Json| {
+    let record = |field: &str, mut reported: Json| {
         let mut secrets = secrets;
-        secrets.field(field, &mut told);
-        secrets.scrub(&mut told);
-        redact::scrub_kept(&mut told);
-        span.record(field, redact::field_text(&told));
+        secrets.field(field, &mut reported);
+        secrets.scrub(&mut reported);
+        redact::scrub_kept(&mut reported);
+        span.record(field, redact::field_text(&reported));
     };
     match outcome {
-        Ok(value) => tell("result", result(value)),
+        Ok(value) => record("result", result(value)),
         Err(error) => {
             span.record("error.type", error.kind().name());
-            tell("error", json!({"exception": error.kind().name(), "message": error.diagnostic().message}));
+            record("error", json!({"exception": error.kind().name(), "message": error.diagnostic().message}));
         }
     }
 }

@@ -1,18 +1,19 @@
 //! YAML with places: front matter inside a file, or a file as a whole.
 //!
-//! The parser of `serde-saphyr` says what stands where; what it means is decided here, because every reader of YAML has
+//! The parser `granit-parser` says what stands where; what it means is decided here, because every reader of YAML has
 //! its own idea of that. Ours is the core schema of YAML 1.2, with one exception:
 //!
 //! - `true` and `false` (also `True`, `TRUE`) are booleans; `yes`, `no`, `on`, `off` are text.
 //! - `null`, `~` and nothing at all are null. Dates and times are text.
 //! - Numbers are `12`, `-0.5`, `1e3`, `0x1F`, `0o17`. Digits with a zero in front (`017`) are *text*: readers of YAML give
-//!   17, 15 or "017", and only the text loses nothing. So is a whole number that needs more than 64 bits. `.inf` and `.nan`
+//!   17, 15 or "017", and only the text loses nothing. So is a number that 64 bits cannot hold (`12e345`). `.inf` and `.nan`
 //!   are refused, because JSON has no place for them.
-//! - A key is the text that is written there, so `1: x` has the key `1`. Empty keys, lists and maps as keys, and a key
-//!   twice in one map are refused.
-//! - Aliases are copies, and `<<` takes over the keys of other maps. Tags are refused, bar those of the core schema.
+//! - A key is the text that is written there, so `1: x` has the key `1`. Nothing before a colon, lists and maps as keys, and a
+//!   key twice in one map are refused.
+//! - Aliases are copies, also as keys. `<<` takes over the keys of other maps, which stand in its place. Tags are refused, bar
+//!   those of the core schema.
 //!
-//! What a stranger's file can cost is bounded by [`MOST_BYTES`], [`MOST_NODES`] and [`MOST_DEPTH`]. This module knows no
+//! What a stranger's file can cost is bounded by [`MAX_BYTES`], [`MAX_NODES`] and [`MAX_DEPTH`]. This module knows no
 //! file's fields.
 
 mod compose;
@@ -32,11 +33,11 @@ use crate::source::{Place, Source};
 pub use scalar::{Scalar, resolve};
 
 /// Bytes that one YAML text may have.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 /// Values and keys that one YAML text may have, with those that aliases copy.
-pub const MOST_NODES: usize = 50_000;
+pub const MAX_NODES: usize = 50_000;
 /// Levels that lists and maps may be nested.
-pub const MOST_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 
 /// A YAML text that has been understood.
 #[derive(Debug, Clone)]
@@ -51,8 +52,8 @@ impl Document {
     /// own. Nothing at all is null.
     pub fn parse(source: &Arc<Source>, range: Range<usize>, code: Code, kind: ErrorKind) -> Result<Document> {
         let text = source.text().get(range.clone()).unwrap_or_default();
-        if text.len() > MOST_BYTES {
-            let message = format!("the YAML has {} bytes, but the limit is {MOST_BYTES}", text.len());
+        if text.len() > MAX_BYTES {
+            let message = format!("the YAML has {} bytes, but the limit is {MAX_BYTES}", text.len());
             let diagnostic = Diagnostic::new(code, message)
                 .at(source.place(range.start..range.start + 1))
                 .hint("move long texts into separate files");

@@ -105,9 +105,9 @@ impl Usage {
 }
 
 /// What kind of error a field `error` tells of, and its message. `kind` is what `error.type` says.
-pub(crate) fn error_of(told: &Value, kind: Option<&str>) -> (String, String) {
+pub(crate) fn error_of(reported: &Value, kind: Option<&str>) -> (String, String) {
     // An error's document says `{"status": "error", "error": {…}}`; the inner object alone will do.
-    let error = told.get("error").filter(|inner| inner.is_object()).unwrap_or(told);
+    let error = reported.get("error").filter(|inner| inner.is_object()).unwrap_or(reported);
     let text = |name: &str| error.get(name).and_then(Value::as_str);
     let exception =
         ["exception", "type", "kind"].iter().find_map(|name| text(name)).or(kind).unwrap_or("Error");

@@ -74,7 +74,7 @@ mod tracy;
 pub use console::Console;
 pub use frame::{Frame, Usage};
 pub use install::{Guard, InstallError, Tracing};
-pub use limits::Limits;
+pub use limits::TraceLimits;
 pub use recorder::{Backend, Recorder};
 pub use tracy::Tracy;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// How much of a trace is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TraceLimits {
     /// How deep frames nest. Deeper ones are counted only.
     pub depth: usize,
     /// How many frames a trace has. Later ones are counted only.
@@ -15,14 +15,14 @@ pub struct Limits {
     pub trace_bytes: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
+impl Default for TraceLimits {
+    fn default() -> TraceLimits {
         // A page of inputs and a long answer fit; a megabyte of base64 does not.
-        Limits { depth: 64, frames: 10_000, value_bytes: 256 * 1024, trace_bytes: 64 * 1024 * 1024 }
+        TraceLimits { depth: 64, frames: 10_000, value_bytes: 256 * 1024, trace_bytes: 64 * 1024 * 1024 }
     }
 }
 
-impl Limits {
+impl TraceLimits {
     /// Cuts a value down to what one value, and the rest of the trace, has room for; says how many bytes it has now.
     pub(crate) fn cut(&self, value: &mut Value, room: usize) -> usize {
         let most = self.value_bytes.min(room);
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_letters_and_says_so() {
-        let limits = Limits { value_bytes: 8, ..Limits::default() };
+        let limits = TraceLimits { value_bytes: 8, ..TraceLimits::default() };
         let mut value = json!("ééééééééé");
         limits.cut(&mut value, usize::MAX);
         assert_eq!(value, "éééé… [cut: 8 of 18 bytes]");
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_object_keeps_its_form_when_one_text_is_too_long() {
-        let limits = Limits { value_bytes: 200, ..Limits::default() };
+        let limits = TraceLimits { value_bytes: 200, ..TraceLimits::default() };
         let mut value = json!({"city": "Oslo", "file": "x".repeat(1000)});
         limits.cut(&mut value, usize::MAX);
         assert_eq!(value["city"], "Oslo");
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn an_object_of_many_members_becomes_the_beginning_of_its_text() {
-        let limits = Limits { value_bytes: 20, ..Limits::default() };
+        let limits = TraceLimits { value_bytes: 20, ..TraceLimits::default() };
         let mut value = json!({"numbers": (0..100).collect::<Vec<_>>()});
         limits.cut(&mut value, usize::MAX);
         assert!(value.as_str().unwrap().starts_with("{\"numbers\":[0,1,2,3,… [cut: 20 of "), "{value}");
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn what_fits_is_left_alone() {
         let mut value = json!({"a": [1, "b"]});
-        let size = Limits::default().cut(&mut value, usize::MAX);
+        let size = TraceLimits::default().cut(&mut value, usize::MAX);
         assert_eq!(value, json!({"a": [1, "b"]}));
         assert!(size > 0);
     }

@@ -28,7 +28,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use spans::Conventional;
 use warning::Warning;
-use watch::Watch;
+use watch::SecretListener;
 
 /// The variable that allows to send what was said.
 pub const CAPTURE: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
@@ -94,7 +94,7 @@ where
         .with_error_fields_to_exceptions(false)
         .with_error_records_to_exceptions(false);
     // The layer that `and_then` is called on hears first.
-    Watch.and_then(bridge)
+    SecretListener.and_then(bridge)
 }
 
 fn resource() -> Resource {
@@ -112,8 +112,8 @@ fn captures_content() -> bool {
 
 /// The time that one export may take, which the standard gives in milliseconds.
 fn timeout() -> Duration {
-    let told = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"]
+    let reported = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"]
         .iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok());
-    Duration::from_millis(told.unwrap_or(10_000))
+    Duration::from_millis(reported.unwrap_or(10_000))
 }

@@ -20,7 +20,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use crate::{Frame, Limits};
+use crate::{Frame, TraceLimits};
 
 /// Takes traces that have ended.
 pub trait Backend: Send + Sync {
@@ -47,7 +47,7 @@ pub trait Backend: Send + Sync {
 #[derive(Default)]
 pub struct Recorder {
     backends: Vec<Listed>,
-    limits: Limits,
+    limits: TraceLimits,
     warning: Option<Box<Warning>>,
 }
 
@@ -83,7 +83,7 @@ struct Open {
 }
 
 /// A span that is not kept: its parent counts it.
-struct LeftOut;
+struct UncountedSpan;
 
 impl Recorder {
     /// A recorder without backends.
@@ -98,7 +98,7 @@ impl Recorder {
     }
 
     /// With other limits.
-    pub fn limits(mut self, limits: Limits) -> Recorder {
+    pub fn limits(mut self, limits: TraceLimits) -> Recorder {
         self.limits = limits;
         self
     }
@@ -122,7 +122,7 @@ impl Recorder {
         }
     }
 
-    fn tell(&self, root: &Frame) {
+    fn deliver(&self, root: &Frame) {
         for Listed { backend, warned } in &self.backends {
             let outcome = catch_unwind(AssertUnwindSafe(|| (backend.finished(root), backend.name())));
             let message = match outcome {
@@ -151,7 +151,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Recorder {
         };
         let many = shared.frames.fetch_add(1, Ordering::Relaxed) >= self.limits.frames;
         if depth > 1 && (many || depth > self.limits.depth) {
-            span.extensions_mut().replace(LeftOut);
+            span.extensions_mut().replace(UncountedSpan);
             return;
         }
         let order = shared.order.fetch_add(1, Ordering::Relaxed);
@@ -166,19 +166,19 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Recorder {
             ended: Vec::new(),
             left_out: 0,
         };
-        let mut said = Said::default();
-        attributes.record(&mut said);
-        self.record(&mut open, said.0);
+        let mut fields = SpanFields::default();
+        attributes.record(&mut fields);
+        self.record(&mut open, fields.0);
         span.extensions_mut().replace(open);
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        let mut said = Said::default();
+        let mut fields = SpanFields::default();
         let mut extensions = span.extensions_mut();
         if let Some(open) = extensions.get_mut::<Open>() {
-            values.record(&mut said);
-            self.record(open, said.0);
+            values.record(&mut fields);
+            self.record(open, fields.0);
         }
     }
 
@@ -186,7 +186,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Recorder {
         let Some(span) = context.span(&id) else { return };
         let (open, left_out) = {
             let mut extensions = span.extensions_mut();
-            (extensions.remove::<Open>(), extensions.remove::<LeftOut>().is_some())
+            (extensions.remove::<Open>(), extensions.remove::<UncountedSpan>().is_some())
         };
         if left_out {
             with_open_above(&span, |above| above.left_out += 1);
@@ -198,7 +198,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Recorder {
         if let Some(mut root) = frame {
             root.scrub(&shared.secrets.lock().unwrap_or_else(PoisonError::into_inner));
             root.scrub_kept();
-            self.tell(&root);
+            self.deliver(&root);
         }
     }
 }
@@ -240,38 +240,38 @@ fn with_open_above<'l, S: LookupSpan<'l>>(span: &SpanRef<'l, S>, see: impl FnOnc
 
 /// The values that a span was given.
 #[derive(Default)]
-struct Said(Map<String, Value>);
+struct SpanFields(Map<String, Value>);
 
-impl Said {
-    fn say(&mut self, field: &Field, value: Value) {
+impl SpanFields {
+    fn insert(&mut self, field: &Field, value: Value) {
         self.0.insert(field.name().to_owned(), value);
     }
 }
 
-impl Visit for Said {
+impl Visit for SpanFields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.say(field, field_value(value));
+        self.insert(field, field_value(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.say(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.say(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.say(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
         // JSON has no word for what is not a number.
-        self.say(field, if value.is_finite() { json!(value) } else { json!(value.to_string()) });
+        self.insert(field, if value.is_finite() { json!(value) } else { json!(value.to_string()) });
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.say(field, field_value(&format!("{value:?}")));
+        self.insert(field, field_value(&format!("{value:?}")));
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::{Backend, Frame};
 
 /// So many traces of one name and one millisecond find a name.
-const MOST_OF_ONE_NAME: usize = 10_000;
+const MAX_OF_ONE_NAME: usize = 10_000;
 /// Longer names are cut, as file systems have their limits.
 const LONGEST_NAME: usize = 80;
 
@@ -62,7 +62,7 @@ impl Tracy {
 
     /// Gives a whole file its name. A file that has the name already is never replaced.
     fn publish(&self, temporary: &Path, name: &str) -> io::Result<PathBuf> {
-        for count in 1..=MOST_OF_ONE_NAME {
+        for count in 1..=MAX_OF_ONE_NAME {
             let suffix = if count == 1 { String::new() } else { format!("-{count}") };
             let path = self.folder.join(format!("{name}{suffix}.tracy"));
             match fs::hard_link(temporary, &path) {

@@ -63,7 +63,7 @@ fn render_and_parse_are_told_and_the_key_is_nowhere() {
 }
 
 #[test]
-fn an_asynchronous_render_is_told_as_well_and_so_is_one_that_fails() {
+fn asynchronous_and_failed_renders_are_traced() {
     let project = project();
     let book = Arc::new(Book::open(project.path()));
     let (found, _) = traces(|| {

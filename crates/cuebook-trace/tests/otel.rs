@@ -65,16 +65,16 @@ fn attribute(span: &SpanData, name: &str) -> Option<Value> {
 fn attributes_keep_their_names_and_get_their_types() {
     let spans = in_memory(false);
     let execute = &spans["execute"];
-    let told = |name: &str| attribute(execute, name).unwrap();
-    assert_eq!(told("gen_ai.operation.name"), "chat".into());
-    assert_eq!(told("gen_ai.provider.name"), "openai".into());
-    assert_eq!(told("gen_ai.request.model"), "gpt-4o".into());
-    assert_eq!(told("gen_ai.request.temperature"), Value::F64(0.5));
-    assert_eq!(told("gen_ai.request.max_tokens"), Value::I64(100));
-    assert_eq!(told("gen_ai.usage.input_tokens"), Value::I64(12));
-    assert_eq!(told("gen_ai.usage.output_tokens"), Value::I64(3));
+    let reported = |name: &str| attribute(execute, name).unwrap();
+    assert_eq!(reported("gen_ai.operation.name"), "chat".into());
+    assert_eq!(reported("gen_ai.provider.name"), "openai".into());
+    assert_eq!(reported("gen_ai.request.model"), "gpt-4o".into());
+    assert_eq!(reported("gen_ai.request.temperature"), Value::F64(0.5));
+    assert_eq!(reported("gen_ai.request.max_tokens"), Value::I64(100));
+    assert_eq!(reported("gen_ai.usage.input_tokens"), Value::I64(12));
+    assert_eq!(reported("gen_ai.usage.output_tokens"), Value::I64(3));
     let reasons = vec!["stop".into(), "length".into()];
-    assert_eq!(told("gen_ai.response.finish_reasons"), Value::Array(Array::String(reasons)));
+    assert_eq!(reported("gen_ai.response.finish_reasons"), Value::Array(Array::String(reasons)));
     assert_eq!(attribute(&spans["run"], "prompt"), Some("greeting".into()));
 }
 
@@ -196,7 +196,7 @@ fn text_of<'a>(attributes: &'a [KeyValue], name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn the_guard_sends_everything_to_the_collector_that_the_environment_names() {
+fn dropping_the_guard_sends_all_spans() {
     let (port, received) = collector("200 OK");
     let endpoint = format!("http://127.0.0.1:{port}");
     let output = the_program_with(&[
@@ -261,7 +261,7 @@ fn content_stays_at_home_unless_the_environment_allows_it() {
 fn a_collector_that_refuses_or_is_away_costs_one_warning() {
     let (port, _received) = collector("400 Bad Request");
     let refuses = format!("http://127.0.0.1:{port}");
-    // Bound and dropped, so that nobody listens there.
+    // Bound and dropped, so that no server listens there.
     let away = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
     for endpoint in [refuses, away] {
         let start = Instant::now();

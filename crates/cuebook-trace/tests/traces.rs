@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use cuebook_trace::{Backend, Console, Frame, Limits, Recorder, Tracy, is_ours};
+use cuebook_trace::{Backend, Console, Frame, Recorder, TraceLimits, Tracy, is_ours};
 use serde_json::{Value, json};
 use tracing::field::Empty;
 use tracing::{Span, debug_span, info_span};
@@ -94,7 +94,7 @@ impl Backend for Kept {
 }
 
 #[test]
-fn a_run_is_one_file_with_its_frames_in_order_and_its_usage_hoisted() {
+fn a_run_is_one_file_with_ordered_frames_and_usage() {
     let folder = tempfile::tempdir().unwrap();
     let traces = folder.path().join("made/on/demand");
     recording(Recorder::new().with(Tracy::new(&traces)), || {
@@ -183,8 +183,8 @@ fn a_secret_that_is_an_input_appears_nowhere_in_the_file() {
         run.record("error", r#"{"type":"AuthError","message":"violet-sky-42 was refused"}"#);
     });
     let (_, text) = files(folder.path()).remove(0);
-    for told in [text.as_str(), &console.text()] {
-        assert!(!told.contains("violet-sky-42") && !told.contains("another-one-7"), "{told}");
+    for reported in [text.as_str(), &console.text()] {
+        assert!(!reported.contains("violet-sky-42") && !reported.contains("another-one-7"), "{reported}");
     }
     let trace = &serde_json::from_str::<Value>(&text).unwrap()["trace"];
     assert_eq!(
@@ -245,7 +245,7 @@ fn traces_of_one_name_and_one_moment_never_replace_each_other() {
 }
 
 #[test]
-fn roots_on_many_threads_are_many_files_and_none_has_frames_of_another() {
+fn roots_on_many_threads_are_separate_files() {
     let folder = tempfile::tempdir().unwrap();
     let dispatch = tracing::Dispatch::new(subscriber(Recorder::new().with(Tracy::new(folder.path()))));
     std::thread::scope(|scope| {
@@ -299,7 +299,7 @@ fn a_span_belongs_to_its_parent_on_whatever_thread_it_ends() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_once_and_fails_nothing() {
+fn an_unwritable_folder_warns_once_and_fails_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a-file");
     fs::write(&file, "not a folder").unwrap();
@@ -340,7 +340,7 @@ fn a_backend_that_panics_fails_nothing() {
 #[test]
 fn what_is_too_deep_too_many_or_too_long_is_cut_with_a_mark() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { depth: 3, frames: 6, value_bytes: 40, trace_bytes: 1000 };
+    let limits = TraceLimits { depth: 3, frames: 6, value_bytes: 40, trace_bytes: 1000 };
     recording(Recorder::new().limits(limits).with(Tracy::new(folder.path())), || {
         let run = span("run");
         run.record("note", "long ".repeat(1000));
@@ -364,7 +364,7 @@ fn what_is_too_deep_too_many_or_too_long_is_cut_with_a_mark() {
 #[test]
 fn a_trace_has_a_limit_of_all_its_values_together() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { trace_bytes: 10_000, ..Limits::default() };
+    let limits = TraceLimits { trace_bytes: 10_000, ..TraceLimits::default() };
     recording(Recorder::new().limits(limits).with(Tracy::new(folder.path())), || {
         let _run = span("run").entered();
         for _ in 0..100 {

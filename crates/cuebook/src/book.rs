@@ -3,17 +3,16 @@
 //! A [`Book`] ties the stages together and keeps compiled prompts warm. Before it uses one it makes sure that nothing the
 //! prompt was made from has changed, so a warm process sees a saved file at its next render.
 
+mod answer;
 mod builder;
-mod kept;
+mod cache;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use futures_channel::oneshot;
 use serde_json::{Value as Json, json};
-use tracing::Span;
 
 use crate::dialect::directive::ToolOffer;
 use crate::dialect::{Dialect, Dialects};
@@ -21,21 +20,21 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nea
 use crate::hooks::Hooks;
 use crate::items::{ItemId, Spaces};
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Proof, Resolution, Survey};
-use crate::prepared::{Mode, Prepared, Stage};
+use crate::prepared::{Mode, PrepareContext, Prepared};
 use crate::prompt::Traits;
 use crate::redact::Secrets;
 use crate::render::Rendered;
 use crate::sections::{Custom, SectionType};
 use crate::template::engine::Engine;
 use crate::template::jinja::Extensions;
-use crate::trace::{self, span};
+use crate::trace::{self, Span, span};
 use crate::variables::{
     Clock, Context, FixedNonces, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
 };
 
 pub use builder::RenderBuilder;
-pub use kept::Freshness;
-use kept::{Cache, Kept, Wanted};
+pub use cache::Freshness;
+use cache::{Cache, CachedPrompt, KeyRef};
 
 /// A project's prompts, ready to render. `Send + Sync`; share one between threads.
 ///
@@ -54,7 +53,7 @@ use kept::{Cache, Kept, Wanted};
 #[derive(Debug)]
 pub struct Book {
     library: Arc<Library>,
-    stage: Stage,
+    stage: PrepareContext,
     /// Whether a name may be a path.
     paths: bool,
     freshness: Freshness,
@@ -138,7 +137,7 @@ impl Book {
         let dialects = Arc::new(Dialects::default());
         Book {
             library: Arc::new(library(&root, &dialects)),
-            stage: Stage {
+            stage: PrepareContext {
                 clock: Arc::new(SystemClock),
                 hooks: Arc::default(),
                 scripts: Arc::default(),
@@ -320,7 +319,7 @@ impl Book {
     pub fn for_cases(&self, clock: Option<Arc<dyn Clock>>, digits: &str) -> Book {
         let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
         let nonces = Arc::new(FixedNonces(digits.to_owned()));
-        let stage = Stage { clock, nonces, ..self.stage.clone() };
+        let stage = PrepareContext { clock, nonces, ..self.stage.clone() };
         Book {
             library: self.library.clone(),
             stage,
@@ -398,17 +397,16 @@ impl Book {
             if !book.prepare(&prompt_id, &context)?.runs_code(&context) {
                 return listening.in_scope(|| book.render(&prompt_id, &variables, &context));
             }
-            let (sender, receiver) = oneshot::channel();
+            let (sender, receiver) = answer::channel();
             let work = move || {
                 let rendered = listening.in_scope(|| book.render(&prompt_id, &variables, &context));
-                // A caller that no longer waits no longer wants it.
-                let _ = sender.send(rendered);
+                sender.send(rendered);
             };
             std::thread::Builder::new().name("cuebook render".into()).spawn(work).map_err(|error| {
                 let message = format!("cannot start a thread for the render: {error}");
                 Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
             })?;
-            receiver.await.unwrap_or_else(|_| {
+            receiver.await.unwrap_or_else(|| {
                 let message = "the render thread ended without a result";
                 Err(Error::new(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message)))
             })
@@ -539,7 +537,7 @@ impl Book {
     ///
     /// # Errors
     ///
-    /// `CB210` if there is none of that id, and whatever is wrong with its file.
+    /// `CB210` if it is missing of that id, and whatever is wrong with its file.
     pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
         let find = || self.library.find_directive(id);
         self.prepare_as(&format!("directive:{id}"), context, find)
@@ -552,7 +550,7 @@ impl Book {
         find: impl Fn() -> Result<Found>,
     ) -> Result<Arc<Prepared>> {
         let said = context.language.as_deref().or(context.agent.language.as_deref());
-        let key = Wanted { wanted, language: said, strict: context.strict };
+        let key = KeyRef { wanted, language: said, strict: context.strict };
         let refreshed = self.refreshed.load(Ordering::Acquire);
         let known = self.lock().get(&key).cloned();
         if let Some(known) = &known
@@ -562,10 +560,10 @@ impl Book {
         }
         let looked = Instant::now();
         let keep = |prepared: &Arc<Prepared>, proof: Option<Arc<Proof>>| {
-            let kept = Kept { prepared: prepared.clone(), proof, looked, refreshed };
+            let kept = CachedPrompt { prepared: prepared.clone(), proof, looked, refreshed };
             self.lock().keep(&key, kept);
         };
-        if let Some(Kept { prepared, proof, .. }) = known {
+        if let Some(CachedPrompt { prepared, proof, .. }) = known {
             if let Some(proof) = proof.filter(|proof| proof.holds()) {
                 if self.freshness != Freshness::EveryRender {
                     keep(&prepared, Some(proof));

@@ -36,7 +36,7 @@ use crate::prompt::{Metadata, Traits};
 /// use cuebook::prompt::{Claim, Metadata, Traits};
 /// use cuebook::source::Source;
 /// use cuebook::template::engine::{Outline, Output};
-/// use cuebook::template::page::{Alone, Page};
+/// use cuebook::template::page::{StandaloneOutline, Page};
 /// use cuebook::{Book, Context, Result, Variables};
 ///
 /// static SHOUT: Traits = Traits { name: "shout", claim: Claim::End(".shout"), ..Traits::PLAIN };
@@ -80,7 +80,7 @@ use crate::prompt::{Metadata, Traits};
 ///
 /// impl Body for Shouted {
 ///     fn outline(&self) -> Arc<dyn Outline> {
-///         Arc::new(Alone::new(&self.source, self.names.iter().cloned()))
+///         Arc::new(StandaloneOutline::new(&self.source, self.names.iter().cloned()))
 ///     }
 ///
 ///     fn write(&self, writing: &Writing<'_>) -> Result<Output> {

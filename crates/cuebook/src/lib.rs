@@ -6,6 +6,7 @@
 //!
 //! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
+#[cfg(feature = "items")]
 pub mod actions;
 pub mod book;
 pub mod dialect;
@@ -15,7 +16,9 @@ pub mod render;
 
 pub use cuebook_library::{items, library, notation, overrides, trust};
 pub use cuebook_prompt::{chat, prompt, template, tokens, variables};
-pub use cuebook_text::{error, files, redact, settings, source, trace};
+#[doc(hidden)]
+pub use cuebook_text::trace;
+pub use cuebook_text::{error, files, redact, settings, source};
 pub(crate) use cuebook_text::{json, node, yaml};
 
 pub use book::{Book, Freshness, Listing, RenderBuilder};
@@ -26,4 +29,6 @@ pub use render::sections;
 pub use render::{Origin, Rendered, Segment, Span};
 pub use variables::{Agent, Context, UnknownVariables, Variables};
 
-pub use {serde, serde_json};
+#[cfg(feature = "schemas")]
+pub use cuebook_prompt::schemars;
+pub use {indexmap, jiff, serde, serde_json};

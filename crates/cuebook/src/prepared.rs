@@ -1,14 +1,14 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
-mod bare;
 mod code;
 mod directive;
 mod given;
-mod guest;
 mod hooked;
-mod hosting;
+mod include_loader;
+mod included;
+mod path_includes;
+mod render_warnings;
 mod sections;
-mod surprise;
 mod unprovided;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,6 +32,7 @@ use crate::source::Place;
 use crate::template::engine::{Engines, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Extensions, Settings, Template};
+use crate::template::meter;
 use crate::trust;
 use crate::variables::{
     Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
@@ -39,10 +40,10 @@ use crate::variables::{
 
 pub use code::{Provider, choose_provider};
 pub use directive::findings as directive_findings;
-use given::Known;
-use guest::Guest;
-pub use guest::findings as guest_findings;
-use hosting::{Asked, Hosting, House};
+use given::KnownVariables;
+use include_loader::{IncludeContext, IncludeLoader, RequestedVariable};
+use included::IncludedPrompt;
+pub use included::findings as included_findings;
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {
@@ -87,21 +88,21 @@ pub struct Prepared {
     /// Where its texts come from.
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
-    guests: Vec<Arc<Guest>>,
+    included_prompts: Vec<Arc<IncludedPrompt>>,
     /// Reports of included prompts that declare one name differently.
     contradictions: Vec<Diagnostic>,
-    /// Variables that only its guests declare, and where the guest is included.
+    /// Variables that only its included prompts declare, and where the included prompt is included.
     borrowed: BTreeMap<String, Place>,
     mode: Mode,
     /// Whether the host brought its template engine.
     has_host_engine: bool,
     /// The variables that it has, made on first use.
-    known: OnceLock<Known>,
+    known: OnceLock<KnownVariables>,
 }
 
 /// What a book gives to everything that it prepares.
 #[derive(Debug, Clone)]
-pub(crate) struct Stage {
+pub(crate) struct PrepareContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) scripts: Arc<Scripts>,
@@ -137,7 +138,7 @@ impl Prepared {
         loader: Arc<LibraryLoader>,
         config: Arc<Config>,
         mode: Mode,
-        stage: &Stage,
+        stage: &PrepareContext,
     ) -> Result<Prepared> {
         let defaults = loader.defaults()?;
         let dialects = &stage.dialects;
@@ -150,7 +151,7 @@ impl Prepared {
             salvage: mode == Mode::DespiteErrors,
             ..config.template_settings(mode == Mode::Strict)
         };
-        let house = Arc::new(House {
+        let include_context = Arc::new(IncludeContext {
             files: loader.clone(),
             engines: stage.engines.clone(),
             dialects: dialects.clone(),
@@ -162,8 +163,9 @@ impl Prepared {
             is_tree: prompt.dialect.is_tree,
             known: Mutex::default(),
         });
-        let hosting = Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
-        let templates: Arc<dyn Loader> = hosting.clone();
+        let include_loader =
+            Arc::new(IncludeLoader::new(include_context.clone(), &found.candidate.source, &found.id));
+        let templates: Arc<dyn Loader> = include_loader.clone();
         let compiling = Compiling {
             prompt: &prompt,
             loader: templates.clone(),
@@ -173,11 +175,11 @@ impl Prepared {
         };
         let body = dialects.get(prompt.dialect)?.compile(read.parsed, &compiling)?;
         let has_host_engine = stage.engines.is_of_host(&prompt.format.engine);
-        let guests = house.guests();
-        let (asked, mut contradictions) = hosting.asked();
+        let included_prompts = include_context.included_prompts();
+        let (asked, mut contradictions) = include_loader.asked();
         // What the prompt declares itself is that, for all of them.
         contradictions.retain(|(name, _)| prompt.variable(name).is_none());
-        let contradictions = contradictions.into_iter().map(|(_, told)| told).collect();
+        let contradictions = contradictions.into_iter().map(|(_, reported)| reported).collect();
         let contested = asked.iter().filter(|one| one.is_contested).map(|one| one.variable.name.clone());
         let contested = contested.filter(|name| prompt.variable(name).is_none()).collect();
         let borrowed = borrow(&mut prompt, asked);
@@ -186,7 +188,8 @@ impl Prepared {
         let library = loader.library();
         let root = Some(library.root()).filter(|root| !trust::holds_secrets(library.spaces(), root));
         let declared = declared.with_project(root);
-        let declared = Arc::new(declared.with_session(guests.iter().any(|guest| guest.is_tree())));
+        let declared =
+            Arc::new(declared.with_session(included_prompts.iter().any(|included| included.is_tree())));
         let mut prepared = Prepared {
             found,
             body,
@@ -215,7 +218,7 @@ impl Prepared {
             surprises: OnceLock::new(),
             unprovided: BTreeMap::new(),
             templates,
-            guests,
+            included_prompts,
             contradictions,
             borrowed,
             mode,
@@ -325,7 +328,8 @@ impl Prepared {
 
     /// How many warnings reading it gave that its renders do not repeat; `check` tells them.
     pub fn findings(&self) -> usize {
-        let is_left = |note: &&Diagnostic| note.severity == Severity::Warning && !surprise::is_repeated(note);
+        let is_left =
+            |note: &&Diagnostic| note.severity == Severity::Warning && !render_warnings::is_repeated(note);
         self.notes.iter().filter(is_left).count() - self.notes_of_renders().count()
     }
 
@@ -423,8 +427,8 @@ impl Prepared {
     }
 
     /// What its texts include by an address.
-    pub fn guests(&self) -> &[Arc<Guest>] {
-        &self.guests
+    pub fn included_prompts(&self) -> &[Arc<IncludedPrompt>] {
+        &self.included_prompts
     }
 
     /// Reports of those that declare one name differently.
@@ -448,18 +452,48 @@ impl Prepared {
         variables.refuse_faults()?;
         context.agent.variables.refuse_faults()?;
         let unknown = self.unknown_in(variables, context.unknown)?;
-        let rendered = self.render_now(variables, context).map_err(|error| {
-            let error = self.with_includes(error);
-            let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
-            self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
-        })?;
+        let rendered = self.render_now(variables, context).map_err(|error| self.explained(error))?;
         let mut notes: Vec<Diagnostic> = self.notes_of_renders().chain(unknown).collect();
         notes.extend(self.surprises_of_render(context, rendered.text()));
         notes.extend(self.unprovided_in(variables, context));
         Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })
     }
 
-    /// An error about variables that a guest declares, with where the guest is included.
+    /// The text of a render alone: for programs that render many and ask for no origins.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`render`](Prepared::render).
+    pub fn render_text(&self, variables: &Variables, context: &Arc<Context>) -> Result<String> {
+        let needs_origins = self.runs_code(context) || self.is_rich || self.has_strict_inputs;
+        if needs_origins || context.fit.is_some() {
+            return Ok(self.render(variables, context)?.into_text());
+        }
+        let context = &*self.circumstances(context)?;
+        variables.refuse_faults()?;
+        context.agent.variables.refuse_faults()?;
+        self.unknown_in(variables, context.unknown)?;
+        let scope = self.scope(variables, context);
+        let rendering = self.rendering(&scope);
+        let text = self.body.admit(variables, &rendering).and_then(|_| {
+            validation_error(&self.prompt, &scope)?;
+            meter::render(self.config.limits.render_seconds, || self.body.text(&rendering.writing))
+                .transpose()
+        });
+        match text.map_err(|error| self.explained(error))? {
+            Some(text) => Ok(text),
+            None => Ok(self.render(variables, context)?.into_text()),
+        }
+    }
+
+    /// An error of a render, with what may explain it.
+    fn explained(&self, error: Error) -> Error {
+        let error = self.with_includes(error);
+        let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
+        self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
+    }
+
+    /// An error about variables that an included prompt declares, with where the included prompt is included.
     fn with_includes(&self, error: Error) -> Error {
         if self.borrowed.is_empty() || error.code() != Code::InvalidVariables {
             return error;
@@ -589,9 +623,9 @@ impl Prepared {
     }
 }
 
-/// Adds the variables that guests ask for; the prompt's own win by name. Returns those that were added, and where their guests are
+/// Adds the variables that included prompts ask for; the prompt's own win by name. Returns those that were added, and where their included prompts are
 /// included.
-fn borrow(prompt: &mut Prompt, asked: Vec<Asked>) -> BTreeMap<String, Place> {
+fn borrow(prompt: &mut Prompt, asked: Vec<RequestedVariable>) -> BTreeMap<String, Place> {
     let mut borrowed = BTreeMap::new();
     for one in asked {
         if prompt.variable(&one.variable.name).is_none() {

@@ -15,7 +15,7 @@ pub use edit::differences;
 pub use origin::{Origin, Shown};
 pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};
-pub(crate) use request::Beside;
+pub(crate) use request::ExtraTokens;
 pub use request::{OUTPUT_WHY, Provider, RequestTool, TOOLS_WHY, audience, request_output, request_tools};
 pub use segment::{Segment, SegmentKind};
 pub use speech::{DEFAULT_PROVIDER, MARKS, PARSER};

@@ -10,7 +10,7 @@ use cuebook::error::details::{Conflict, InvalidVariables, NotFound, UnknownVaria
 use cuebook::hooks::Hooks;
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Output};
-use cuebook::template::page::Alone;
+use cuebook::template::page::StandaloneOutline;
 use cuebook::variables::Scope;
 use cuebook::{Book, Code, Context, ErrorKind, Result, UnknownVariables, Variables, variables};
 use serde_json::{Map, Value as Json, json};
@@ -63,7 +63,7 @@ fn a_prompt_that_was_prepared_strict_renders_strict() {
 }
 
 #[test]
-fn misspelt_variables_are_refused_unless_the_caller_says_otherwise() {
+fn unknown_variables_are_refused_by_default() {
     let project = Project::with_template("Hello {{ name }}!");
     let book = project.book();
     let error = book.prompt("p").var("nmae", "Ada").render().unwrap_err();
@@ -233,7 +233,7 @@ impl Compiled for PanickingTemplate {
     }
 
     fn outline(&self) -> Arc<dyn cuebook::template::engine::Outline> {
-        Arc::new(Alone::new(&self.0, []))
+        Arc::new(StandaloneOutline::new(&self.0, []))
     }
 }
 
@@ -289,8 +289,8 @@ fn advice_for_programs_does_not_speak_of_the_command_line() {
     let book = project.book();
     let error = book.prompt("p").render().unwrap_err();
     assert_eq!(error.diagnostic().hint.as_deref(), Some("pass --var name=TEXT"));
-    assert_eq!(error.diagnostic().advice(), Some("give `name` a value"));
+    assert_eq!(error.diagnostic().advice().as_deref(), Some("give `name` a value"));
     let error = book.prompt("zebra").render().unwrap_err();
-    assert_eq!(error.diagnostic().advice(), Some("list the prompts"));
+    assert_eq!(error.diagnostic().advice().as_deref(), Some("list the prompts"));
     assert_eq!(error.diagnostic().command(), Some("cuebook list"));
 }

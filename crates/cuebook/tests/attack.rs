@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
-use cuebook::template::page::{Alone, Page};
+use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::variables::{FixedNonces, Scope};
 use cuebook::{Book, Code, Context, Variables};
 use cuebook_lab::BookExt;
@@ -41,7 +41,7 @@ fn names(attack: &Attack) -> Vec<&str> {
 }
 
 #[test]
-fn a_template_prompt_holds_with_filters_loops_conditions_and_undeclared_objects() {
+fn a_template_prompt_resists_forgeries() {
     let template = "Hi {{ name | upper }}.\n{% for tool in tools %}\n- {{ tool.name }}: {{ tool.does }}\n{% endfor %}\n\
         {% if name %}Known.{% endif %}{% for letter in name %}{{ letter }}{% endfor %}\n{{ order.title ~ name }}\n";
     let attack = attack_with(&[("prompts/p/template.md", template)], json!({}));
@@ -55,7 +55,7 @@ fn a_template_prompt_holds_with_filters_loops_conditions_and_undeclared_objects(
 }
 
 #[test]
-fn lists_that_only_loops_look_into_are_driven_and_so_is_what_they_lend_to_other_prompts() {
+fn loop_items_and_their_included_values_are_attacked() {
     let template = "{% for one in people %}{% set who = one.name %}{% include 'prompt:note' %}{{ one.title }}{% endfor %}";
     let note = "---\nname: note\ninputs: {who: {kind: string, required: true}}\n---\nsystem:\nHelp.\nuser:\n{{ who }}\n";
     let attack =
@@ -68,7 +68,7 @@ fn lists_that_only_loops_look_into_are_driven_and_so_is_what_they_lend_to_other_
 }
 
 #[test]
-fn a_prompty_file_holds_with_conversations_pictures_and_attributes() {
+fn a_prompty_file_resists_forgeries() {
     let file = "---\ninputs:\n  question: {kind: string}\n  history: {kind: thread}\n  photo: {kind: image}\n---\n\
         system:\nBe kind to {{ question }}.\n\n{{ history }}\n\nuser[name=\"{{ question }}\"]:\n{{ photo }}\n{{ question }}\n";
     let attack = attack_with(&[("prompts/p.prompty", file)], json!({}));
@@ -124,7 +124,7 @@ fn a_directive_holds() {
 }
 
 #[test]
-fn a_directive_is_driven_only_by_what_it_takes_and_its_defaults_are_meant_as_their_types() {
+fn a_directive_is_attacked_through_its_inputs_only() {
     let directive = "```xml\n<directive name=\"p\" version=\"1.0.0\">\n<metadata><description>Deploys</description></metadata>\n\
         <inputs><input name=\"app\" type=\"string\" required=\"true\">Which</input>\
         <input name=\"replicas\" type=\"integer\" default=\"2\">How many</input></inputs>\n</directive>\n```\n\
@@ -135,7 +135,7 @@ fn a_directive_is_driven_only_by_what_it_takes_and_its_defaults_are_meant_as_the
 }
 
 #[test]
-fn a_strict_input_of_an_included_prompt_may_refuse_what_another_name_lends_to_it() {
+fn an_included_strict_input_may_refuse_a_set_value() {
     let note =
         "---\nname: note\ninputs: {q: {kind: string, strict: true, required: true}}\n---\nuser:\n{{ q }}\n";
     let template = "{% set q = v %}{% include 'prompt:note' %}";
@@ -147,7 +147,7 @@ fn a_strict_input_of_an_included_prompt_may_refuse_what_another_name_lends_to_it
 }
 
 #[test]
-fn what_goes_to_an_input_that_takes_numbers_is_driven_and_refused() {
+fn attacks_on_numeric_inputs_are_refused() {
     let note =
         "VARIABLES = {'required': [{'name': 'count', 'type': 'integer'}]}\nTEMPLATE = 'Up to {{ count }}.'\n";
     for template in [
@@ -213,7 +213,7 @@ impl Compiled for CarelessTemplate {
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
-        Arc::new(Alone::new(&self.0, []))
+        Arc::new(StandaloneOutline::new(&self.0, []))
     }
 }
 

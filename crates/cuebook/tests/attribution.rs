@@ -127,7 +127,7 @@ fn a_template_with_a_computed_name_is_attributed_too() {
 }
 
 #[test]
-fn a_literal_is_exactly_the_bytes_of_its_file_whatever_its_line_ends() {
+fn a_literal_is_exactly_the_bytes_of_its_file() {
     let raw = "\u{feff}Häuser\r\n{{ x }}\r\nEnde\r\n";
     let project = Project::with_template(raw);
     let rendered = project.render("p", json!({"x": "v"})).unwrap();
@@ -158,7 +158,7 @@ fn a_template_inside_prompt_py_points_into_that_file() {
 }
 
 #[test]
-fn a_literal_of_a_template_inside_prompt_py_is_exactly_the_bytes_of_that_file_whatever_its_line_ends() {
+fn a_literal_in_prompt_py_is_exactly_the_bytes_of_its_file() {
     let raw = "# c\r\nTEMPLATE = \"\"\"line one\r\nline two {{ x }}\r\nlast\r\n\"\"\"\r\n";
     let project = Project::new().file("prompts/p/prompt.py", raw);
     let rendered = project.render("p", json!({"x": "v"})).unwrap();
@@ -176,7 +176,7 @@ fn a_literal_of_a_template_inside_prompt_py_is_exactly_the_bytes_of_that_file_wh
 }
 
 #[test]
-fn a_value_names_its_variables_their_layers_and_the_place_that_emitted_it() {
+fn a_value_names_its_variables_layers_and_place() {
     let project = Project::with_template("{% for t in tools %}{{ t.name }}{% endfor %} {{ a ~ b }}");
     let rendered = project.render("p", json!({"tools": [{"name": "grep"}], "a": "1"})).unwrap();
     let origins: Vec<Json> = rendered.spans().map(|span| span.origin.to_json()).collect();

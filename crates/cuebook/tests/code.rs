@@ -42,24 +42,24 @@ impl ScriptEngine for Recorder {
     }
 }
 
-struct Stage {
+struct Setup {
     project: Project,
     engine: Arc<Recorder>,
     book: Book,
 }
 
-impl Stage {
-    fn new(project: Project) -> Stage {
+impl Setup {
+    fn new(project: Project) -> Setup {
         let engine = Arc::new(Recorder::default());
         let book = project.book().with_hooks(Hooks::new().engine(engine.clone()));
-        Stage { project, engine, book }
+        Setup { project, engine, book }
     }
 
     /// A pack with a hook and a provider, and a prompt of the user's that uses both.
-    fn with_pack() -> Stage {
+    fn with_pack() -> Setup {
         let project = Project::new().file("prompts/own/template.md", "on {{ git.branch }}");
         pack(&project, "tools", "");
-        Stage::new(project)
+        Setup::new(project)
     }
 
     fn render(&self, prompt: &str) -> Result<Rendered, Error> {
@@ -94,7 +94,7 @@ fn pack(project: &Project, id: &str, more: &str) {
 
 #[test]
 fn code_of_a_pack_runs_only_once_it_is_approved() {
-    let stage = Stage::with_pack();
+    let stage = Setup::with_pack();
     for prompt in ["tools_prompt", "own"] {
         let error = stage.render(prompt).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PromptApprovalRequired);
@@ -114,8 +114,8 @@ fn code_of_a_pack_runs_only_once_it_is_approved() {
 }
 
 #[test]
-fn a_pack_that_changed_is_not_approved_any_more_and_what_changed_is_said() {
-    let stage = Stage::with_pack();
+fn a_changed_pack_loses_its_approval_with_the_reason() {
+    let stage = Setup::with_pack();
     stage.approve("tools");
     stage.render("own").unwrap();
     stage.ran();
@@ -139,7 +139,7 @@ fn a_pack_that_changed_is_not_approved_any_more_and_what_changed_is_said() {
 fn code_of_the_users_own_needs_no_approval() {
     let project =
         Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef post_render(t, v, c): ...\n");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     stage.render("p").unwrap();
     let scripts = stage.scripts();
     assert_eq!((scripts[0].pack.as_deref(), scripts.len()), (None, 1));
@@ -147,12 +147,12 @@ fn code_of_the_users_own_needs_no_approval() {
 }
 
 #[test]
-fn code_of_a_pack_that_is_not_installed_does_not_run_by_way_of_its_path() {
+fn code_of_an_uninstalled_pack_never_runs_by_path() {
     let project = Project::new();
     project.write("download/pack.json", "{\"pack_id\": \"d\"}");
     project.write("download/prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
     let path = project.path("download/prompts/p");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     let error = stage.render(&path.to_string_lossy()).unwrap_err();
     assert_eq!(error.code(), Code::ApprovalRequired);
     assert!(stage.ran().is_empty());
@@ -161,7 +161,7 @@ fn code_of_a_pack_that_is_not_installed_does_not_run_by_way_of_its_path() {
 #[cfg(unix)]
 #[test]
 fn code_of_a_pack_is_the_packs_whatever_way_leads_to_it() {
-    let stage = Stage::with_pack();
+    let stage = Setup::with_pack();
     let pack = "user_data/packs/tools/prompts";
     stage.project.write(
         &format!("{pack}/tools_prompt/a/b/c/d/prompt.py"),
@@ -194,14 +194,14 @@ fn code_of_a_pack_is_the_packs_whatever_way_leads_to_it() {
 fn a_project_that_is_made_into_a_pack_is_the_users_own() {
     let project = Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
     project.write("pack.json", "{\"pack_id\": \"mine\", \"prompts\": [\"p\"]}");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     stage.render("p").unwrap();
     assert_eq!(stage.scripts()[0].pack, None);
 }
 
 #[test]
 fn permissions_hold_for_the_text_that_they_stand_in() {
-    let stage = Stage::with_pack();
+    let stage = Setup::with_pack();
     stage.approve("tools");
     let context = Context::default();
     let prepared = stage.book.prepare("tools_prompt", &context).unwrap();
@@ -220,8 +220,8 @@ fn permissions_hold_for_the_text_that_they_stand_in() {
 }
 
 #[test]
-fn the_modules_of_a_pack_go_with_the_script_as_they_were_approved() {
-    let stage = Stage::with_pack();
+fn a_script_runs_with_its_approved_modules() {
+    let stage = Setup::with_pack();
     stage.project.write("user_data/packs/tools/variables/helper.py", "X = 1\n");
     stage.project.write("user_data/packs/tools/variables/__pycache__/hidden.py", "X = 2\n");
     stage.project.write("user_data/packs/tools/variables/.hidden.py", "X = 3\n");
@@ -242,7 +242,7 @@ fn the_modules_of_a_pack_go_with_the_script_as_they_were_approved() {
 fn a_name_that_is_not_text_cannot_hide_behind_another() {
     use std::os::unix::ffi::OsStrExt;
 
-    let stage = Stage::with_pack();
+    let stage = Setup::with_pack();
     stage.approve("tools");
     let name = std::ffi::OsStr::from_bytes(b"a\xff.py");
     std::fs::write(stage.project.path("user_data/packs/tools/variables").join(name), "X = 1").unwrap();
@@ -254,7 +254,7 @@ fn a_name_that_is_not_text_cannot_hide_behind_another() {
 #[test]
 fn a_script_is_another_one_when_any_code_beside_it_changes() {
     let project = Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     std::thread::sleep(std::time::Duration::from_millis(50));
     let fingerprint = || {
         stage.render("p").unwrap();
@@ -274,8 +274,8 @@ fn a_script_is_another_one_when_any_code_beside_it_changes() {
 }
 
 #[test]
-fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_chooses() {
-    let stage = Stage::with_pack();
+fn two_packs_for_one_namespace_are_a_conflict() {
+    let stage = Setup::with_pack();
     pack(&stage.project, "other", "");
     let error = stage.render("own").unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptConflict, Code::ProviderConflict));
@@ -300,12 +300,12 @@ fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_choos
 }
 
 #[test]
-fn an_optional_provider_that_fails_or_may_not_run_is_skipped_with_a_warning() {
+fn a_failed_optional_provider_is_skipped_with_a_warning() {
     let project = Project::new()
         .file("prompts/own/template.md", "on {% if git %}{{ git.branch }}{% else %}nothing{% endif %}");
     pack(&project, "tools", ", \"optional\": true");
     project.write("user_data/packs/tools/variables/git.py", "fail");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     let rendered = stage.render("own").unwrap();
     assert_eq!(rendered.text(), "on nothing");
     assert_eq!(rendered.notes()[0].code, Code::ProviderSkipped);
@@ -320,7 +320,7 @@ fn an_optional_provider_that_fails_or_may_not_run_is_skipped_with_a_warning() {
 }
 
 #[test]
-fn a_check_finds_names_that_are_nearly_right_and_hooks_that_cannot_be_called() {
+fn check_finds_misspelt_and_uncallable_hooks() {
     let project = Project::new().file(
         "prompts/p/prompt.py",
         "PERMISION = {\"read_file\": True}\nTEMPLATE = \"x\"\ndef prerender(variables, context): ...\ndef post_render(text): ...\ndef render(): ...\nPRICE = 1\n",
@@ -357,7 +357,7 @@ fn what_the_system_knows_goes_to_code_that_mentions_it() {
         .file("prompts/helped/prompt.py", "TEMPLATE = \"x\"\nimport helper\ndef post_render(t, v, c): ...\n")
         .file("prompts/helped/helper.py", "def date(v): return v['system']['date']\n")
         .file("prompts/silent/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     for prompt in ["says", "helped", "silent"] {
         stage.render(prompt).unwrap();
     }
@@ -376,7 +376,7 @@ fn hooks_that_are_turned_off_are_refused_and_not_skipped() {
     let project = Project::new()
         .file("cuebook.toml", "[hooks]\nenabled = false\n")
         .file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
-    let stage = Stage::new(project);
+    let stage = Setup::new(project);
     let error = stage.render("p").unwrap_err();
     assert_eq!(error.code(), Code::HooksUnavailable);
     assert!(error.diagnostic().message.contains("`hooks.enabled`"), "{error}");
@@ -385,7 +385,7 @@ fn hooks_that_are_turned_off_are_refused_and_not_skipped() {
 
 #[test]
 fn a_home_folder_is_no_workspace_for_code_of_a_pack() {
-    let stage = Stage::with_pack();
+    let stage = Setup::with_pack();
     stage.approve("tools");
     let home = std::env::home_dir().unwrap();
     let context = Context { workspace_path: Some(home.to_string_lossy().into()), ..Context::default() };

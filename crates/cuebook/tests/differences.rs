@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cuebook::Code;
@@ -26,6 +26,49 @@ fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+/// The tests of all crates, by name, with the files that they are in. A test has an attribute `test`, or it is in the list of a
+/// macro that runs it for every store.
+fn tests() -> BTreeMap<String, Vec<String>> {
+    let mut paths = Vec::new();
+    files(&root().join("crates"), ".rs", &mut paths);
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let shown = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+        let mut is_test = false;
+        for line in text.lines().map(str::trim) {
+            let word = |text: &str| -> String {
+                text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+            };
+            if line.starts_with("#[") {
+                is_test |= line.contains("test") && !line.contains("cfg(");
+            } else if let Some((_, rest)) = line.split_once("fn ").filter(|_| is_test) {
+                found.entry(word(rest)).or_default().push(shown.clone());
+                is_test = false;
+            } else if let Some((module, test)) = line.split_once("::")
+                && word(module) == module
+                && word(test) == test
+            {
+                found.entry(test.to_owned()).or_default().push(format!("{shown}/{module}"));
+            } else if !line.starts_with("//") {
+                is_test = false;
+            }
+        }
+    }
+    found
+}
+
+/// Whether a file can hold a module: every part of its path, but for `tests`, names a folder or a file.
+fn is_in(file: &str, module: &str) -> bool {
+    let parts: Vec<&str> = file.split(['/', '.', '-']).collect();
+    module.split("::").all(|part| part == "tests" || parts.contains(&part))
+}
+
+/// Whether a cell that says what Cuebook does says why, too.
+fn has_reason(cell: &str) -> bool {
+    ["because", "so that", ": ", "; ", ", as ", ", so "].iter().any(|sign| cell.contains(sign))
 }
 
 /// The words behind a mark, in all files below a folder.
@@ -57,15 +100,17 @@ fn quoted(cell: &str) -> Vec<&str> {
 
 #[test]
 fn every_difference_has_a_reason_and_a_test_that_exists() {
-    let tests = words("crates", ".rs", "fn ", |c| c.is_ascii_alphanumeric() || c == '_');
+    let tests = tests();
     let cases = words("crates/cuebook-prompt/tests/cases", ".md", "## ", |_| true);
     let pages = root().join("crates/cuebook-text/src/error/pages");
     let exists = |name: &str| match (name.rsplit_once("::"), name.split_once('/')) {
-        (Some((_, test)), _) => tests.contains(test),
+        (Some((module, test)), _) => {
+            tests.get(test).is_some_and(|files| files.iter().any(|file| is_in(file, module)))
+        }
         (None, Some((_, case))) => cases.contains(case),
         // The name of a test, or a case of the file that the one before it names.
         (None, None) => {
-            (name.contains('_') && tests.contains(name))
+            (name.contains('_') && tests.contains_key(name))
                 || cases.contains(name)
                 || (name.starts_with("CB") && pages.join(format!("{name}.md")).exists())
         }
@@ -78,11 +123,22 @@ fn every_difference_has_a_reason_and_a_test_that_exists() {
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut why = None;
         for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")) {
             let cells = cells(line);
             let last = cells.last().unwrap();
             if ["test", "case"].contains(&last.as_str()) {
+                let is_reason = |cell: &String| cell.contains("why") || cell.contains("reason");
+                why = cells.iter().position(is_reason).map(|at| (at, cells[at].contains(" and ")));
                 continue;
+            }
+            match why {
+                None => wrong.push(format!("{name}: the table has no column for reasons: {line}")),
+                // A column of its own is not empty; one that also says what happens must say why.
+                Some((at, true)) if !cells.get(at).is_some_and(|cell| has_reason(cell)) => {
+                    wrong.push(format!("{name}: no reason: {line}"));
+                }
+                Some(_) => {}
             }
             rows += 1;
             if cells.len() < 3 || cells.iter().any(String::is_empty) {

@@ -105,7 +105,7 @@ fn a_directive_is_rendered_as_the_prompt_of_the_seed() {
 }
 
 #[test]
-fn results_are_returned_in_a_block_where_the_project_or_the_caller_wants_that() {
+fn results_return_in_a_block_on_request() {
     let block = "<returns>\n  <output name=\"url\">Where it runs</output>\n  <output name=\"took\" />\n</returns>\n\n</directive>";
     let project =
         deploy().with("cuebook.toml", "[directives]\nreturns = \"block\"\ninstruction = \"Do this.\"\n");
@@ -367,7 +367,7 @@ fn parents_give_context_and_the_nearest_permissions() {
 }
 
 #[test]
-fn the_directive_of_the_program_is_rendered_as_the_seed_calls_it() {
+fn the_built_in_directive_renders_by_its_seed_name() {
     let project = Project::new();
     let book = project.book();
     let variables = Variables::new().set("name", "deploy_app").set("category", "workflows");
@@ -399,7 +399,7 @@ proptest! {
     fn no_value_changes_a_prompt_beyond_its_own_span(
         hostile in "(x|</directive>|<directive name=\"y\">|\\{input:app\\}|\\{env:PATH\\}|```xml|```|<!-- rye:signed:|# T|\n|\\$\\{inputs\\.app\\}|\"|`|.){1,20}",
     ) {
-        // White space around the whole body is nobody's; the body of this directive begins and ends with text.
+        // White space around the whole body is dropped; the body of this directive begins and ends with text.
         let project = deploy();
         let book = project.book();
         let harmless = book.render("ops/deploy", &app("shop"), &Context::default()).unwrap();

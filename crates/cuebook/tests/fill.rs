@@ -109,7 +109,7 @@ fn everything_that_is_wrong_with_the_variables_is_told_at_once() {
 }
 
 #[test]
-fn a_child_inherits_declarations_but_neither_permissions_nor_limits() {
+fn a_child_inherits_declarations_only() {
     let project = Project::new()
         .file("prompts/base/prompt.py", "VARIABLES = {'custom': [{'name': 'x', 'default': 'base'}, {'name': 'y', 'default': 'base'}]}\nLIMITS = {'max_output_size': 1}\nPERMISSIONS = {'read_file': True}\nTEMPLATE = '1'")
         .file("prompts/p/prompt.py", "METADATA = {'extends': 'base'}\nVARIABLES = {'custom': [{'name': 'y', 'default': 'child'}]}")
@@ -122,7 +122,7 @@ fn a_child_inherits_declarations_but_neither_permissions_nor_limits() {
 }
 
 #[test]
-fn a_long_value_fits_into_a_template_of_the_project_and_not_into_that_of_a_pack() {
+fn packs_have_a_lower_output_limit_than_projects() {
     let manifest = r#"{"pack_id": "mine", "version": "1.0.0", "name": "Mine", "prompts": ["packed"]}"#;
     let project = Project::new()
         .file("prompts/own/template.md", "{{ text }}")
@@ -171,7 +171,7 @@ fn a_prompt_without_files_of_its_own_uses_the_defaults() {
 }
 
 #[test]
-fn hooks_and_providers_are_refused_with_the_next_step_and_never_skipped() {
+fn unavailable_hooks_are_errors_and_never_skipped() {
     let project = prompt(
         "VARIABLES = {}\nasync def pre_render(variables, context):\n    return variables\n",
         "{{ file_tree }}",
@@ -194,7 +194,7 @@ fn hooks_and_providers_are_refused_with_the_next_step_and_never_skipped() {
 }
 
 #[test]
-fn the_language_chooses_between_variants_of_templates_includes_and_parents() {
+fn the_language_selects_variants_of_templates_and_includes() {
     let project = Project::new()
         .file("prompts/base/template.md", "en base {% block b %}{% endblock %}")
         .file("prompts/base/template.ja.md", "ja base {% block b %}{% endblock %}")
@@ -222,7 +222,7 @@ fn the_language_chooses_between_variants_of_templates_includes_and_parents() {
 }
 
 #[test]
-fn limits_stop_what_goes_too_far_and_say_which_setting_raises_them() {
+fn a_limit_error_names_the_setting_that_raises_it() {
     let endless = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}";
     for (template, code, setting) in [
         (
@@ -267,7 +267,7 @@ fn max_output_size_counts_characters_as_the_seed_says() {
 }
 
 #[test]
-fn an_absent_variable_is_empty_and_strict_makes_it_an_error_with_its_name() {
+fn a_missing_variable_is_empty_or_an_error_if_strict() {
     let project = Project::with_template("[{{ nobody }}]{% if nobody %}x{% endif %}");
     assert_eq!(project.text("p", json!({})), "[]");
     let context = Context { strict: true, ..Context::default() };
@@ -277,7 +277,7 @@ fn an_absent_variable_is_empty_and_strict_makes_it_an_error_with_its_name() {
 }
 
 #[test]
-fn an_error_in_an_included_template_points_there_and_tells_the_way() {
+fn an_error_in_an_include_has_its_place_and_include_chain() {
     let project =
         Project::with_template("one\n{% include 'part.md' %}").file("prompts/part.md", "two\n{{ a.b.c }}");
     let error = project.error("p", json!({}));
@@ -319,7 +319,7 @@ fn null_for_an_optional_variable_means_that_it_is_not_given() {
 }
 
 #[test]
-fn custom_and_optional_may_share_a_name_and_the_optional_default_wins() {
+fn the_optional_default_wins_over_a_custom_one() {
     let both = |optional: &str| {
         format!(
             "VARIABLES = {{'custom': [{{'name': 'v', 'type': 'string', 'default': 'c'}}], 'optional': [{{'name': 'v'{optional}}}]}}"
@@ -332,7 +332,7 @@ fn custom_and_optional_may_share_a_name_and_the_optional_default_wins() {
 }
 
 #[test]
-fn a_variable_named_like_a_function_of_jinja_is_empty_without_a_value() {
+fn an_unset_variable_named_like_a_function_is_empty() {
     for name in ["range", "dict", "namespace", "cycler", "joiner", "lipsum"] {
         let template = format!("[{{{{ {name} }}}}{{% if {name} %}}yes{{% endif %}}]");
         let declared = format!("VARIABLES = {{'optional': [{{'name': '{name}'}}]}}");
@@ -352,7 +352,7 @@ fn a_variable_named_like_a_function_of_jinja_is_empty_without_a_value() {
 }
 
 #[test]
-fn the_workspace_is_the_projects_folder_unless_the_caller_names_one() {
+fn the_workspace_is_the_project_folder_by_default() {
     let project = Project::with_template("{{ system.workspace_path }}");
     let root = project.path("");
     assert_eq!(
@@ -371,7 +371,7 @@ fn the_workspace_is_the_projects_folder_unless_the_caller_names_one() {
 const PACK: &str = r#"{"pack_id": "tools", "variable_providers": [{"file": "variables/git.py", "namespace": "git", "optional": true}]}"#;
 
 #[test]
-fn an_optional_provider_that_fails_leaves_a_namespace_that_a_template_can_ask() {
+fn a_failed_optional_provider_leaves_a_testable_namespace() {
     let project = Project::with_template("{% if git.available %}{{ git.branch }}{% else %}no git{% endif %}")
         .file("user_data/packs/tools/pack.json", PACK)
         .file("user_data/packs/tools/variables/git.py", "def provide(context):\n    return {}\n");
@@ -412,7 +412,7 @@ fn a_broken_pack_affects_itself_alone() {
 }
 
 #[test]
-fn a_child_in_a_pack_takes_template_and_variables_from_the_parent_beside_it() {
+fn a_child_in_a_pack_inherits_from_its_pack_parent() {
     let base = |who: &str| format!("VARIABLES = {{'optional': [{{'name': 'v', 'default': '{who}'}}]}}");
     let project = Project::new()
         .file("user_data/packs/pk/pack.json", r#"{"pack_id": "pk", "prompts": ["base", "kid"]}"#)

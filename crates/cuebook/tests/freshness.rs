@@ -68,7 +68,7 @@ fn an_edited_template_is_seen() {
 }
 
 #[test]
-fn edits_within_one_tick_of_the_clock_and_of_the_same_length_are_all_seen() {
+fn same_length_edits_within_one_clock_tick_are_seen() {
     let warm = Warm::new(&[("prompts/p/template.md", "0000")]);
     for turn in 1..200 {
         let text = format!("{turn:04}");
@@ -231,7 +231,7 @@ fn a_second_pack_with_the_partial_in_use_makes_a_conflict() {
 }
 
 #[test]
-fn a_second_place_for_the_prompt_that_is_extended_makes_a_conflict() {
+fn a_second_candidate_of_a_parent_is_a_conflict() {
     let warm = Warm::new(&[
         ("prompts/p/template.md", "{% extends 'base/template.md' %}"),
         ("prompts/base/template.md", "one"),
@@ -327,7 +327,7 @@ fn a_new_variant_for_the_language_is_taken() {
 }
 
 #[test]
-fn a_vocabulary_that_gives_the_alias_of_a_parent_to_another_prompt_is_seen() {
+fn a_changed_alias_of_a_parent_is_seen() {
     let vocab = "user_data/shared/vocab.json";
     let warm = Warm::new(&[
         ("prompts/p/template.md", "{{ x }}"),

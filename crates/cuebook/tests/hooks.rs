@@ -194,7 +194,7 @@ fn a_provider_stands_above_a_default_and_below_an_agent() {
 }
 
 #[test]
-fn providers_that_ask_each_other_in_a_circle_are_an_error_and_not_a_standstill() {
+fn a_cycle_of_providers_is_an_error_and_no_deadlock() {
     let project = Project::with_template("{{ a.x }} {{ b.x }}");
     let ask = |other: &'static str| {
         move |context: &cuebook::hooks::HookContext<'_>| {
@@ -208,7 +208,7 @@ fn providers_that_ask_each_other_in_a_circle_are_an_error_and_not_a_standstill()
 }
 
 #[test]
-fn a_provider_that_a_hook_waits_for_has_no_more_time_than_the_hook() {
+fn a_provider_shares_the_time_of_the_waiting_hook() {
     let project = Project::new()
         .file("prompts/p/prompt.py", "LIMITS = {\"max_execution_time\": 1}\nTEMPLATE = \"{{ left }}\"");
     let hooks = Hooks::new()
@@ -308,7 +308,7 @@ fn a_context_grants_what_the_prompt_declares_and_nothing_else() {
 
 #[cfg(unix)]
 #[test]
-fn no_link_leads_out_of_the_workspace_also_not_while_it_is_exchanged() {
+fn no_link_leads_out_of_the_workspace_even_in_a_race() {
     let project = Project::new()
         .file("prompts/p/prompt.py", "PERMISSIONS = {\"read_file\": True}\nTEMPLATE = \"{{ a }}\"")
         .file("ws/inside.txt", "inside")
@@ -324,7 +324,7 @@ fn no_link_leads_out_of_the_workspace_also_not_while_it_is_exchanged() {
         for link in ["bad", "worse", "up/secret.txt", "/proc/self/root/etc/passwd"] {
             assert_eq!(context.read_file(link).unwrap_err().exception, "PermissionError", "{link}");
         }
-        // Somebody swaps a file for a link, over and over, while we read.
+        // A user swaps a file for a link, over and over, while we read.
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|threads| {
             threads.spawn(|| {
@@ -358,7 +358,7 @@ fn no_link_leads_out_of_the_workspace_also_not_while_it_is_exchanged() {
 }
 
 #[test]
-fn a_session_is_known_and_its_state_only_to_those_who_may_read_it() {
+fn session_state_needs_its_permission() {
     let project = Project::new()
         .file("prompts/p/prompt.py", "PERMISSIONS = {\"session_state\": True}\nTEMPLATE = \"{{ a }}\"");
     let hooks = Hooks::new().pre_render("p", |mut variables, context| {

@@ -72,7 +72,7 @@ fn reply(api: Api, text: &str) -> Json {
 }
 
 #[test]
-fn whole_replies_become_rust_types_for_every_dialect_and_provider() {
+fn replies_become_rust_types_for_every_dialect() {
     let said = "{\"label\": \"bug\", \"score\": 0.5}";
     for (name, rendered) in
         [("prompty", from_files("p")), ("sections", from_files("s")), ("rust", from_rust())]
@@ -116,18 +116,60 @@ fn a_request_says_where_it_goes_and_whether_it_streams() {
     assert_eq!(streamed[0].body["stream_options"], json!({"include_usage": true}));
 }
 
+/// The events of a stream of each provider that says these pieces.
+fn events(api: Api, pieces: &[&str]) -> Vec<Json> {
+    let said = pieces.iter().copied();
+    match api {
+        Api::OpenAiChat => said
+            .map(|piece| json!({"choices": [{"delta": {"content": piece}}]}))
+            .chain([json!({"choices": [{"delta": {}, "finish_reason": "stop"}]})])
+            .collect(),
+        Api::OpenAiResponses => said
+            .map(|piece| json!({"type": "response.output_text.delta", "delta": piece}))
+            .chain([json!({"type": "response.completed", "response": {"status": "completed", "output": []}})])
+            .collect(),
+        Api::Anthropic => [
+            json!({"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        ]
+        .into_iter()
+        .chain(said.map(|piece| {
+            let delta = json!({"type": "text_delta", "text": piece});
+            json!({"type": "content_block_delta", "index": 0, "delta": delta})
+        }))
+        .chain([
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+            json!({"type": "message_stop"}),
+        ])
+        .collect(),
+        _ => said
+            .map(|piece| json!({"candidates": [{"content": {"parts": [{"text": piece}]}}]}))
+            .chain([json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]})])
+            .collect(),
+    }
+}
+
 #[test]
-fn a_streamed_reply_becomes_a_rust_type() {
-    for rendered in [from_files("p"), from_files("s"), from_rust()] {
-        let wire = rendered.wire_for(Api::OpenAiChat).unwrap().streaming();
-        let mut stream = wire.stream();
-        for piece in ["{\"label\": ", "\"bug\", ", "\"score\": 1}"] {
-            stream.feed(&json!({"choices": [{"delta": {"content": piece}}]}));
+fn streamed_replies_become_rust_types_for_every_dialect_and_provider() {
+    for (name, rendered) in
+        [("prompty", from_files("p")), ("sections", from_files("s")), ("rust", from_rust())]
+    {
+        for api in APIS {
+            let wire = rendered.wire_for(api).unwrap().streaming();
+            let read = |pieces: &[&str]| {
+                let mut stream = wire.stream();
+                for event in events(api, pieces) {
+                    stream.feed(&event);
+                }
+                stream.finish().answer.unwrap_or_else(|| panic!("{name} {api}"))
+            };
+            let whole = read(&["{\"label\": ", "\"bug\", ", "\"score\": 1}"]);
+            let verdict: Verdict = wire.typed(&whole).unwrap();
+            assert_eq!(verdict, Verdict { label: "bug".into(), score: 1.0 }, "{name} {api}");
+            let error = wire.typed::<Verdict>(&read(&["{\"label\": ", "\"bug\"}"])).unwrap_err();
+            assert!(matches!(error.code(), Code::BadReply | Code::OutputMismatch), "{error:?}");
         }
-        stream.feed(&json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
-        let answer = stream.finish().answer.unwrap();
-        let verdict: Verdict = wire.typed(&answer).unwrap();
-        assert_eq!(verdict, Verdict { label: "bug".into(), score: 1.0 });
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuebook::chat::{Message, Part};
 use cuebook::hooks::Hooks;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
-use cuebook::template::page::{Alone, Page};
+use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::variables::{FixedNonces, Scope};
 use cuebook::{Agent, Book, Context, ErrorKind, Rendered};
 use cuebook_lab::BookExt;
@@ -70,7 +70,7 @@ fn the_text_shows_nonces_that_are_new_for_each_render() {
 }
 
 #[test]
-fn conversations_and_pictures_are_put_back_where_they_were_shown() {
+fn rich_inputs_appear_where_the_template_shows_them() {
     let rendered = chat()
         .render(
             "chat",
@@ -88,7 +88,7 @@ fn conversations_and_pictures_are_put_back_where_they_were_shown() {
 }
 
 #[test]
-fn what_nobody_gave_is_nowhere_in_the_messages_and_false_in_conditions() {
+fn an_unset_rich_input_is_absent_and_false() {
     let rendered = chat().render("chat", json!({"question": "Why?", "history": null})).unwrap();
     assert_eq!(spoken(&rendered), [r#"system: "Be calm.""#, r#"user: "Why?""#]);
     let body = "---\ninputs: {photo: {kind: image}}\n---\nuser:\n{% if photo %}Look: {{ photo }}{% else %}Blind.{% endif %}";
@@ -99,7 +99,7 @@ fn what_nobody_gave_is_nowhere_in_the_messages_and_false_in_conditions() {
 }
 
 #[test]
-fn several_rich_inputs_stand_in_one_message_in_their_order_also_through_loops_and_names() {
+fn rich_inputs_keep_their_order_in_a_message() {
     let body = "---\ninputs: {a: {kind: image}, b: {kind: audio}, c: {kind: file}}\n---\nuser:\n1 {{ a }} 2 {{ b }}\
                 {% set again = a %}{% for i in [1, 2] %} {{ again }}{% endfor %} {{ c }} 3";
     let project = Project::new().file("prompts/many.prompty", body);
@@ -122,7 +122,7 @@ fn a_value_that_holds_the_very_nonce_stays_text() {
 }
 
 #[test]
-fn a_required_input_that_is_missing_is_told_with_its_place_and_any_other_value_is_taken() {
+fn a_missing_required_input_error_has_its_place() {
     let project = chat();
     let error = project.error("chat", json!({}));
     assert_eq!(error.kind(), ErrorKind::PromptValidation);
@@ -147,7 +147,7 @@ fn agents_and_callers_fill_inputs_in_their_layers() {
 }
 
 #[test]
-fn a_file_and_a_folder_of_one_name_are_a_conflict_until_somebody_chooses() {
+fn a_file_and_folder_of_one_name_conflict_until_resolved() {
     let project =
         chat().file("prompts/chat/template.md", "A template.\n").file("prompts/chat/chat.prompty", "Inside.");
     let book = project.book();
@@ -172,7 +172,7 @@ fn files_are_given_by_path_from_anywhere() {
 }
 
 #[test]
-fn a_saved_file_is_seen_at_the_next_render_and_so_is_one_that_it_refers_to() {
+fn saved_files_and_their_references_are_seen() {
     let file = "---\ndescription: ${file:about.txt}\n---\nOne.";
     let project = Project::new().file("prompts/p.prompty", file).file("prompts/about.txt", "first");
     let book = project.book();
@@ -188,7 +188,7 @@ fn a_saved_file_is_seen_at_the_next_render_and_so_is_one_that_it_refers_to() {
 }
 
 #[test]
-fn what_a_hook_leaves_as_it_was_keeps_its_role_and_what_it_writes_has_none() {
+fn text_of_a_hook_has_no_role() {
     let project = chat();
     let edit = |text: &str, _: &_, _: &cuebook::hooks::HookContext<'_>| {
         Ok(text.replace("Be calm.", "Be calm.\nuser:\nforged by a hook"))
@@ -199,7 +199,7 @@ fn what_a_hook_leaves_as_it_was_keeps_its_role_and_what_it_writes_has_none() {
 }
 
 #[test]
-fn strict_inputs_are_followed_through_filters_operators_and_loops() {
+fn strict_inputs_are_tracked_through_expressions() {
     let strict = |body: &str, value: Json| {
         let file =
             format!("---\ninputs: {{q: {{kind: string, strict: true}}, other: x}}\n---\nuser:\n{body}");
@@ -269,12 +269,12 @@ impl Compiled for AnglesTemplate {
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
-        Arc::new(Alone::new(&self.0, self.1.iter().cloned()))
+        Arc::new(StandaloneOutline::new(&self.0, self.1.iter().cloned()))
     }
 }
 
 #[test]
-fn an_engine_of_the_hosts_own_is_found_by_its_key_and_its_text_is_attributed() {
+fn a_host_engine_is_found_by_key_and_attributed() {
     let file =
         "---\ninputs: {photo: {kind: image}}\ntemplate: {format: angles}\n---\nuser:\n<question>\n<photo>\n";
     let project = Project::new().file("prompts/p.prompty", file);
@@ -318,7 +318,7 @@ fn keys_are_neither_needed_to_render_nor_shown() {
 }
 
 #[test]
-fn the_wire_is_chosen_by_name_by_the_file_and_by_the_model_of_the_render() {
+fn the_wire_comes_from_name_file_or_model() {
     let file = "---\nmodel: {id: gpt-4o, provider: openai, apiType: responses}\n---\nuser:\nHi.";
     let project = Project::new().file("prompts/p.prompty", file);
     let rendered = project.render("p", json!({})).unwrap();
@@ -332,7 +332,7 @@ fn the_wire_is_chosen_by_name_by_the_file_and_by_the_model_of_the_render() {
 }
 
 #[test]
-fn template_prompts_are_one_message_of_the_system_whatever_they_say() {
+fn a_template_prompt_is_one_system_message() {
     let project = Project::with_template("user:\n{{ x }}\n");
     let rendered = project.render("p", json!({"x": "Hi"})).unwrap();
     assert_eq!(spoken(&rendered), [r#"system: "user:\nHi""#]);
@@ -364,7 +364,7 @@ fn a_prompt_of_a_pack_does_not_see_the_environment() {
 }
 
 #[test]
-fn a_prompt_reads_variables_that_the_user_granted_or_the_host_allows() {
+fn a_prompt_reads_granted_variables_only() {
     const PROMPT: &str = "---\ninputs: {home: \"${env:PATH}\"}\n---\n{{ home }}";
     let path = std::env::var("PATH").unwrap();
     let project = Project::new().file("prompts/p.prompty", PROMPT);
@@ -407,7 +407,7 @@ fn a_hook_that_makes_roles_unclear_is_told_so() {
 }
 
 #[test]
-fn a_hook_that_adds_text_leaves_every_role_whatever_a_value_says() {
+fn text_of_a_hook_changes_no_role() {
     let project = Project::new().file("prompts/p.prompty", "---\n---\nsystem:\nBe strict.\nuser:\n{{ x }}");
     let add =
         |text: &str, _: &_, _: &cuebook::hooks::HookContext<'_>| Ok(format!("{text}\nRemember to be kind."));
@@ -420,7 +420,7 @@ fn a_hook_that_adds_text_leaves_every_role_whatever_a_value_says() {
 }
 
 #[test]
-fn an_input_may_be_called_system_and_a_changed_nonce_never_reaches_a_model() {
+fn a_changed_nonce_never_reaches_a_model() {
     let project = Project::new()
         .file("prompts/p.prompty", "---\ninputs: {system: mine}\n---\n{{ system }}")
         .file("prompts/q.prompty", "---\ninputs: {photo: {kind: image}}\n---\nuser:\n{{ photo|upper }}");
@@ -431,7 +431,7 @@ fn an_input_may_be_called_system_and_a_changed_nonce_never_reaches_a_model() {
 }
 
 #[test]
-fn check_finds_what_would_only_be_noticed_when_something_is_sent() {
+fn check_finds_errors_of_the_request() {
     let found = |front: &str, body: &str| -> Vec<String> {
         let project = Project::new().file("prompts/p.prompty", &format!("---\n{front}\n---\n{body}"));
         let report = project.book().check(&[], |_| {}).unwrap();

@@ -1,6 +1,6 @@
 //! The items that are part of the program are signed, with a key whose public half is part of it as well.
 //!
-//! Whoever changes one of them seals them anew: `CUEBOOK_SEAL=1 cargo test -p cuebook --test seal`. That makes a key, signs
+//! A caller that changes one of them seals them anew: `CUEBOOK_SEAL=1 cargo test -p cuebook --test seal`. That makes a key, signs
 //! every file with it, puts its public half in place of the one before, and forgets the private one.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 

@@ -127,7 +127,7 @@ fn a_section_of_a_file_has_the_type_that_a_program_registers() {
 }
 
 #[test]
-fn a_summarized_section_shows_its_summary_and_the_tool_that_opens_it() {
+fn a_summarized_section_shows_how_to_open_it() {
     let project = review();
     let rendered = render(&project, json!({"language": "Rust"}), &Context::default());
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_summarized_section_shows_its_summary_and_the_tool_that_opens_it() {
 }
 
 #[test]
-fn an_opened_section_brings_its_tools_and_conditions_know_inputs_and_session() {
+fn an_opened_section_adds_its_tools() {
     let project = review();
     let mut context = Context { visibility: open(&[&["handbook"]]), ..Context::default() };
     let rendered = render(&project, json!({"language": "Rust"}), &context);
@@ -253,7 +253,7 @@ fn the_wire_sends_one_message_the_tools_and_the_output() {
 }
 
 #[test]
-fn overrides_of_the_project_are_used_at_each_render_and_stale_ones_are_told() {
+fn project_overrides_apply_and_stale_ones_warn() {
     let project = review();
     let book = project.book();
     let given = values(json!({"language": "Rust"}));
@@ -323,7 +323,7 @@ fn hooks_of_the_host_take_part() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_file_is_told_at_once_with_its_place() {
+fn all_errors_of_a_file_come_at_once_with_places() {
     let text = "---
 inputs:
   photo: {kind: image}
@@ -399,7 +399,7 @@ fn check_finds_what_only_a_render_would() {
 }
 
 #[test]
-fn the_style_the_names_and_the_list_of_an_output_come_from_the_front_matter() {
+fn the_output_style_comes_from_the_front_matter() {
     let text = "---\nns: support\nkey: desk\nname: Desk\nheadings: numbered\nmissing: keep\nengine: dollar\nmetadata: {tags: [a], version: 2}\noutput: {container: array, allow_extra_keys: true, properties: {n: {kind: integer, required: true}}}\nmodel: gpt-4o\n---\n# Top ##\n$nobody pays $5\n## Below\n";
     let project = Project::new().file("prompts/desk/desk.sections.md", text);
     let book = project.book();
@@ -425,7 +425,7 @@ fn the_style_the_names_and_the_list_of_an_output_come_from_the_front_matter() {
 }
 
 #[test]
-fn a_file_and_a_folder_of_one_name_are_a_conflict_and_a_path_says_which() {
+fn a_path_decides_between_file_and_folder() {
     let project = review().file("prompts/review/template.md", "Hi");
     let error = project.book().prepare("review", &Context::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PromptConflict);
@@ -448,7 +448,7 @@ fn a_missing_value_names_the_section_and_the_placeholder() {
 }
 
 #[test]
-fn a_host_answers_the_calls_that_open_and_read_sections_of_a_file() {
+fn a_host_answers_calls_that_open_sections() {
     let project = review();
     let book = project.book();
     let variables = values(json!({"language": "Rust"}));
@@ -461,13 +461,14 @@ fn a_host_answers_the_calls_that_open_and_read_sections_of_a_file() {
         (answer.map(|answer| (answer.text, answer.is_error, answer.render_again)), session.clone())
     };
     assert_eq!(call(&rendered, "find_rule", json!({"number": 1})).0, None, "that is the host's own");
-    let (told, _) = call(&rendered, "read_section", json!({"section": "handbook"}));
-    let (text, is_error, again) = told.unwrap();
+    let (reported, _) = call(&rendered, "read_section", json!({"section": "handbook"}));
+    let (text, is_error, again) = reported.unwrap();
     assert!(text.contains("Names in Rust are words.") && !is_error && !again, "{text}");
-    let (told, _) = call(&rendered, "open_sections", json!({"sections": ["nothing"], "reason": "x"}));
-    assert!(told.unwrap().1, "a section that is not there is an error for the model");
-    let (told, opened) = call(&rendered, "open_sections", json!({"sections": ["handbook"], "reason": "x"}));
-    assert!(told.unwrap().2, "the prompt is to be rendered again");
+    let (reported, _) = call(&rendered, "open_sections", json!({"sections": ["nothing"], "reason": "x"}));
+    assert!(reported.unwrap().1, "a section that is not there is an error for the model");
+    let (reported, opened) =
+        call(&rendered, "open_sections", json!({"sections": ["handbook"], "reason": "x"}));
+    assert!(reported.unwrap().2, "the prompt is to be rendered again");
     context.visibility = opened;
     let rendered = book.render("review", &variables, &context).unwrap();
     assert!(rendered.text().contains("Follow these."));
@@ -475,7 +476,7 @@ fn a_host_answers_the_calls_that_open_and_read_sections_of_a_file() {
 }
 
 #[test]
-fn what_had_to_make_room_can_be_opened_and_then_stays_while_others_go() {
+fn an_opened_section_stays_when_others_fold() {
     let text = "All of it, word for word, again and again. ".repeat(20);
     let file = format!(
         "---\nmodel: gpt-4o\n---\n# Task\nDo it.\n\n# One\n```yaml section\nsummary: First.\n```\n{text}\n\n# Two\n```yaml section\nsummary: Second.\npriority: 3\n```\n{text}\n"

@@ -1,4 +1,4 @@
-//! Trees of sections that somebody wrote carelessly or with bad intent: nothing is silently another thing than was written.
+//! Trees of sections that a user wrote carelessly or with bad intent: nothing is silently another thing than was written.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod support;
@@ -29,7 +29,7 @@ fn codes(project: &Project) -> Vec<String> {
 }
 
 #[test]
-fn a_word_that_is_no_boolean_and_a_misspelt_visibility_are_refused_where_they_stand() {
+fn invalid_booleans_and_visibilities_are_refused() {
     for (settings, hint) in [
         ("enabled: yes", "write `enabled: true`"),
         ("enabled: Off", "write `enabled: false`"),
@@ -63,7 +63,7 @@ fn a_condition_that_cannot_be_asked_is_shown_where_it_stands() {
 }
 
 #[test]
-fn check_tells_every_name_that_a_render_would_fail_at_even_if_nothing_is_declared() {
+fn check_finds_every_name_that_a_render_fails_at() {
     assert_eq!(
         codes(&project("# A\n```yaml section\nenabled: audience\n```\nHi $who.\n")),
         ["3 CB402", "5 CB402"]
@@ -108,7 +108,7 @@ fn check_reports_overrides_that_no_longer_fit_under_every_tag() {
     let file = |tag: &str| format!(".cuebook/overrides/prompts/p/{tag}.json");
     assert_eq!(files, [file("friendly"), file("friendly"), file("latest"), file("latest")]);
     assert!(found.iter().all(|finding| finding.code == Code::StaleOverride));
-    // A file under another tag that cannot be read is told as well.
+    // A file under another tag that cannot be read is reported as well.
     project.write(".cuebook/overrides/prompts/p/broken.json", "{");
     assert!(findings(&project).iter().any(|finding| finding.code == Code::BadOverride));
 }
@@ -121,11 +121,11 @@ fn check_looks_into_the_words_of_overrides() {
         json["tools"]["find"]["param_descriptions"] = json!({"query": "What."});
     });
     let found = findings(&project);
-    let mut told: Vec<(Code, &str)> =
+    let mut reported: Vec<(Code, &str)> =
         found.iter().map(|found| (found.code, found.message.as_str())).collect();
-    told.sort_unstable_by_key(|(code, _)| code.to_string());
+    reported.sort_unstable_by_key(|(code, _)| code.to_string());
     assert_eq!(
-        told,
+        reported,
         [
             (
                 Code::BadOverride,
@@ -141,7 +141,7 @@ fn check_looks_into_the_words_of_overrides() {
 }
 
 #[test]
-fn an_example_in_an_override_must_fit_its_tool_like_one_of_the_author() {
+fn an_example_of_an_override_must_fit_its_tool() {
     let project = project(TOOL);
     overrides(&project, "latest", |json| {
         json["tools"]["find"]["example_overrides"] =
@@ -185,7 +185,7 @@ task_example:
 ";
 
 #[test]
-fn examples_of_tasks_stand_in_a_list_or_under_headings_of_their_own() {
+fn task_examples_are_a_list_or_headings() {
     let project = project(TASKS);
     let text = project.text("p", json!({}));
     let first = "# Examples\n\n## Find the price of tea\n\n**Objective:** Find the price of tea\n\n**Steps:**\n\n1. **find** - Look it up\n   - input:\n     ```json\n     {\"q\": \"tea\"}\n     ```\n   - output:\n     ```\n     {\"price\": 3}\n     ```\n\n**Outcome:** Tea costs 3.\n\n## Coffee\n\n**Objective:** Find the price of coffee\n";
@@ -212,7 +212,7 @@ fn examples_of_tasks_stand_in_a_list_or_under_headings_of_their_own() {
 }
 
 #[test]
-fn examples_of_tasks_in_files_can_be_changed_removed_and_added_by_overrides() {
+fn overrides_change_remove_and_add_task_examples() {
     let project = project(TASKS);
     let prepared = project.book().prepare("p", &Context::default()).unwrap();
     let examples = prepared.tree().unwrap().descriptor().task_examples.clone();
@@ -241,7 +241,7 @@ fn examples_of_tasks_in_files_can_be_changed_removed_and_added_by_overrides() {
     let error =
         tree.read_section(&json!({"section_key": "examples.find-the-price-of-tea"}), &setting).unwrap_err();
     assert_eq!(error.diagnostic().message, "Section 'examples.find-the-price-of-tea' is not enabled.");
-    // A step with a tool that is not there is refused, whoever wrote it.
+    // A step with a tool that is not there is always refused.
     overrides(&project, "wrong", |json| {
         json["task_example_overrides"] = json!([
             {"path": ["examples"], "action": "append", "objective": "Buy tea", "outcome": "Bought.",
@@ -362,9 +362,9 @@ fn what_would_mean_nothing_is_told_and_not_passed_over() {
         ("", "task_examples: [x]", Code::BadSection, "`task_examples[0]` must be a task example"),
     ] {
         let found = findings(&project(&text(front, settings)));
-        let told: Vec<(Code, &str)> =
+        let reported: Vec<(Code, &str)> =
             found.iter().map(|found| (found.code, found.message.as_str())).collect();
-        assert!(told.contains(&(code, message)), "{told:?}");
+        assert!(reported.contains(&(code, message)), "{reported:?}");
         let found = found.iter().find(|found| found.message == message).unwrap();
         assert!(found.place.is_some() && found.hint.is_some(), "{found:?}");
     }
@@ -386,7 +386,7 @@ fn a_render_as_json_shows_all_that_a_model_is_to_be_given() {
 }
 
 #[test]
-fn thousands_of_overrides_that_no_longer_fit_are_counted_and_not_told_one_by_one() {
+fn many_stale_overrides_are_counted_not_listed() {
     let project = project(TOOL);
     overrides(&project, "latest", |json| {
         let entry = json!({"expected_hash": "0".repeat(64), "body": "x"});

@@ -38,14 +38,14 @@ const ITEMS: [(ItemType, &str, &str, &str); 7] = [
     (ItemType::Tool, "e", "toml", "tool_id = 'e'"),
 ];
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
 }
 
-impl World {
-    fn new() -> World {
-        World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
+impl Fixture {
+    fn new() -> Fixture {
+        Fixture { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
     }
 
     fn spaces(&self) -> Spaces {
@@ -64,9 +64,9 @@ impl World {
 }
 
 #[test]
-fn another_implementation_accepts_our_signatures_and_we_accept_its_own() {
+fn signatures_agree_with_another_implementation() {
     let Some(python) = python::or_skip(&PYTHON, "the package `cryptography`") else { return };
-    let world = World::new();
+    let world = Fixture::new();
     let key = SigningKey::generate().unwrap();
     key.save(&world.spaces(), false).unwrap();
     let saved = world.user.path().join(".ai/config/keys/signing/private_key.pem");
@@ -122,7 +122,7 @@ fn another_implementation_accepts_our_signatures_and_we_accept_its_own() {
     }
 }
 
-/// The folder with the real signed files. Where there is none the test says so and passes; under `CI=true` it fails.
+/// The folder with the real signed files. Where it is missing the test says so and passes; under `CI=true` it fails.
 fn seeds() -> Option<PathBuf> {
     let cases = match std::env::var_os("CUEBOOK_CONFORMANCE") {
         Some(folder) => PathBuf::from(folder),
@@ -137,9 +137,9 @@ fn seeds() -> Option<PathBuf> {
 }
 
 #[test]
-fn of_files_that_strangers_have_signed_the_content_is_intact_and_the_key_unknown() {
+fn a_file_of_an_unknown_key_is_intact_but_untrusted() {
     let Some(folder) = seeds() else { return };
-    let world = World::new();
+    let world = Fixture::new();
     let trust = Trust::new(&world.spaces());
     let mut found = 0;
     for entry in fs::read_dir(folder).unwrap() {

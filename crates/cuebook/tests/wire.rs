@@ -50,7 +50,7 @@ fn validate(bodies: &[(String, Api, Json)]) -> Option<BTreeMap<String, Vec<Strin
 }
 
 #[test]
-fn every_body_is_what_its_provider_accepts_and_the_rest_is_refused() {
+fn every_body_fits_its_provider_or_is_refused() {
     let mut bodies = Vec::new();
     let mut beyond = Vec::new();
     let mut wrong = Vec::new();

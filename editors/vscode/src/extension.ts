@@ -14,7 +14,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.commands.registerCommand("cuebook.preview", () => panel.show(vscode.window.activeTextEditor)),
     vscode.commands.registerCommand("cuebook.explain", (prompt?: string) => run(["explain", prompt ?? here()])),
     vscode.commands.registerCommand("cuebook.check", () => run(["check"])),
-    vscode.commands.registerCommand("cuebook.test", (file?: string) => run(["test", file ?? here()])),
+    vscode.commands.registerCommand("cuebook.test", (file?: string, name?: string) =>
+      run(["test", file ?? here(), ...(name === undefined ? [] : ["--case", name])]),
+    ),
     vscode.commands.registerCommand("cuebook.run", (...words: string[]) => run(words)),
     vscode.commands.registerCommand("cuebook.restart", async () => {
       await client?.stop();

@@ -61,7 +61,7 @@ export class Panel implements vscode.Disposable {
       const params = { textDocument: { uri: document.uri.toString() } };
       this.preview = await client.sendRequest<Preview>("cuebook/preview", params);
       panel.title = this.preview.prompt;
-      panel.webview.html = page(this.preview, nonce);
+      panel.webview.html = page(this.preview, document.uri.toString(), nonce);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       panel.webview.html = `<!DOCTYPE html><html lang="en"><body><pre>${escaped(message)}</pre></body></html>`;

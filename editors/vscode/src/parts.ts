@@ -41,11 +41,16 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (letter) => ESCAPES[letter]);
 }
 
+/** The origin of a part as a class of the page: text of another file than the open one has its own colour. */
+export function origin(part: Part, uri: string): string {
+  return part.kind === "literal" && part.location && part.location.uri !== uri ? "literal other" : part.kind;
+}
+
 /** The page of a preview. Values are text: nothing in them is markup, and only the script with this nonce runs. */
-export function page(preview: Preview, nonce: string): string {
+export function page(preview: Preview, uri: string, nonce: string): string {
   const spans = preview.parts.map(
     (part, index) =>
-      `<span class="${escaped(part.kind)}" data-part="${index}" tabindex="0" title="${escaped(part.label)}">${escaped(part.text)}</span>`,
+      `<span class="${escaped(origin(part, uri))}" data-part="${index}" tabindex="0" title="${escaped(part.label)}">${escaped(part.text)}</span>`,
   );
   const names = preview.placeholders.map((name) => `<code>${escaped(name)}</code>`).join(", ");
   const note = names ? `<p>No value: ${names}. The text shows their names.</p>` : "";
@@ -56,6 +61,7 @@ export function page(preview: Preview, nonce: string): string {
 pre { white-space: pre-wrap; font-family: var(--vscode-editor-font-family); }
 .value, .rich { background: var(--vscode-diffEditor-insertedTextBackground); }
 .hook { background: var(--vscode-diffEditor-removedTextBackground); }
+.other { background: var(--vscode-editor-wordHighlightBackground); }
 .frame { opacity: 0.7; }
 [data-part] { cursor: pointer; }
 .here { outline: 1px solid var(--vscode-focusBorder); }

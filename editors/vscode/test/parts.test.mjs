@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import parts from "../out/parts.js";
 
-const { escaped, page, partsAt } = parts;
+const { escaped, origin, page, partsAt } = parts;
 
 const at = (line, character) => ({ line, character });
 const part = (text, start, end, uri = "file:///a.md") => ({
@@ -21,9 +21,16 @@ test("the cursor marks the narrowest part of its file first", () => {
 
 test("a value is text in the page", () => {
   const value = { text: "<script>x</script>", kind: "value", label: '"\'&', location: null };
-  const shown = page({ prompt: "</title>", parts: [value], placeholders: ["<b>"] }, "n");
+  const shown = page({ prompt: "</title>", parts: [value], placeholders: ["<b>"] }, "file:///a.md", "n");
   assert.ok(!shown.includes("<script>x"));
   assert.ok(shown.includes("&lt;script&gt;x&lt;/script&gt;"));
   assert.ok(shown.includes("<code>&lt;b&gt;</code>"));
   assert.equal(escaped("\"'&"), "&quot;&#39;&amp;");
+});
+
+test("text of another file has its own colour", () => {
+  const one = part("x", at(0, 0), at(0, 1));
+  assert.equal(origin(one, "file:///a.md"), "literal");
+  assert.equal(origin(one, "file:///b.md"), "literal other");
+  assert.equal(origin({ ...one, kind: "value" }, "file:///b.md"), "value");
 });

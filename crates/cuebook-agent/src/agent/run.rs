@@ -11,8 +11,8 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json};
 
 use super::Agent;
-use crate::{Halt, Performed, Permit, Ports, Question, Settled, Step, bind, trim};
-use cuebook_run::provider::{Again, Listener, Next};
+use crate::{AfterAnswer, Halt, Performed, Permit, Ports, Question, Step, bind, trim};
+use cuebook_run::provider::{Listener, RetryDecision, RetryNotice};
 
 /// How long a pause lasts before it is looked whether to stop.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -32,13 +32,13 @@ impl<'r, 'a> Run<'r, 'a> {
 
 impl Listener for Run<'_, '_> {
     fn chunk(&self, chunk: &Chunk) {
-        self.agent.tell(&Step::Heard { chunk });
+        self.agent.notify(&Step::Received { chunk });
     }
 
-    fn retry(&self, again: &Again<'_>) -> Next {
-        let Again { attempt, pause, why, .. } = *again;
-        self.agent.tell(&Step::AskingAgain { attempt, pause, why });
-        Next::Same
+    fn retry(&self, again: &RetryNotice<'_>) -> RetryDecision {
+        let RetryNotice { attempt, pause, why, .. } = *again;
+        self.agent.notify(&Step::AskingAgain { attempt, pause, why });
+        RetryDecision::Same
     }
 
     fn cancelled(&self) -> bool {
@@ -53,7 +53,7 @@ impl Ports for Run<'_, '_> {
             Step::PerformedCall { .. } => self.made.store(true, Ordering::Relaxed),
             _ => {}
         }
-        self.agent.tell(step);
+        self.agent.notify(step);
         Ok(())
     }
 
@@ -72,7 +72,7 @@ impl Ports for Run<'_, '_> {
         }
         let count = agent.steering.pour(conversation);
         if count > 0 {
-            agent.tell(&Step::Steered { count, conversation });
+            agent.notify(&Step::Steered { count, conversation });
         }
         agent.trim(conversation);
         agent.stop_if_cancelled(when)?;
@@ -101,7 +101,7 @@ impl Ports for Run<'_, '_> {
                 return Err(Halt::Failed(given_up(&miss.error, attempt).with("messages", messages())));
             }
             let pause = (agent.pause)(attempt);
-            agent.tell(&Step::AskingAgain { attempt, pause, why: &miss.error });
+            agent.notify(&Step::AskingAgain { attempt, pause, why: &miss.error });
             agent.wait(pause)?;
         }
     }
@@ -160,13 +160,13 @@ impl Ports for Run<'_, '_> {
         self.agent.stop_if_cancelled(when)
     }
 
-    fn settle(&self, _turn: u32, said: &Reply) -> Result<Settled, Halt> {
+    fn settle(&self, _turn: u32, said: &Reply) -> Result<AfterAnswer, Halt> {
         if let Reply::Refusal(why) = said {
             let diagnostic = Diagnostic::new(Code::Refused, format!("Model refused: {why}"))
                 .hint("change the request, or use another model");
             return Err(Halt::Failed(Error::new(ErrorKind::Reply, diagnostic).with("reason", why)));
         }
-        Ok(Settled::Done(said.to_json()))
+        Ok(AfterAnswer::Done(said.to_json()))
     }
 
     fn concurrent(&self) -> bool {
@@ -187,7 +187,7 @@ impl Ports for Run<'_, '_> {
 }
 
 impl Agent<'_> {
-    pub(super) fn tell(&self, step: &Step<'_>) {
+    pub(super) fn notify(&self, step: &Step<'_>) {
         self.observers.iter().for_each(|observer| observer.step(step));
     }
 
@@ -204,7 +204,7 @@ impl Agent<'_> {
         let mut compacted = false;
         let removed = trim::fit(conversation, budget, |removed| {
             let Some(sum_up) = &self.compaction else { return trim::summarise(removed) };
-            self.tell(&Step::Compacting);
+            self.notify(&Step::Compacting);
             let why = match sum_up(removed) {
                 Ok(summary) if !summary.trim().is_empty() => {
                     compacted = true;
@@ -213,11 +213,11 @@ impl Agent<'_> {
                 Ok(_) => "the summary is empty".to_owned(),
                 Err(why) => why,
             };
-            self.tell(&Step::CompactingFailed { why: &why });
+            self.notify(&Step::CompactingFailed { why: &why });
             trim::summarise(removed)
         });
         if removed > 0 {
-            self.tell(&Step::Trimmed { removed, compacted, conversation });
+            self.notify(&Step::Trimmed { removed, compacted, conversation });
         }
     }
 

@@ -34,7 +34,7 @@ fn a_silent_model_is_asked_again() {
     let asked = AtomicUsize::new(0);
     let agent = Agent::new(|question| {
         assert_eq!(question.attempt as usize, asked.fetch_add(1, Ordering::Relaxed));
-        Err(Miss::accident("the line is dead"))
+        Err(ModelFailure::accident("the line is dead"))
     })
     .pause(|_| Duration::ZERO);
     let ended = agent.run(question());
@@ -51,7 +51,7 @@ fn an_answer_that_may_have_come_is_not_asked_for_again() {
     let journal = Journal::new(&question());
     let agent = Agent::new(|_| {
         asked.fetch_add(1, Ordering::Relaxed);
-        Err(Miss { indeterminate: true, ..Miss::accident("the line broke while it spoke") })
+        Err(ModelFailure { indeterminate: true, ..ModelFailure::accident("the line broke while it spoke") })
     })
     .observe(&journal);
     let ended = agent.run(question());
@@ -198,8 +198,9 @@ fn bound_arguments_are_what_guards_and_tools_see() {
 #[test]
 fn a_pause_ends_when_somebody_wants_to_stop() {
     let cancel = Cancel::new();
-    let agent =
-        Agent::new(|_| Err(Miss::accident("busy"))).pause(|_| Duration::from_secs(30)).cancel(&cancel);
+    let agent = Agent::new(|_| Err(ModelFailure::accident("busy")))
+        .pause(|_| Duration::from_secs(30))
+        .cancel(&cancel);
     let begun = Instant::now();
     let ended = std::thread::scope(|scope| {
         let run = scope.spawn(|| agent.run(question()));
@@ -294,12 +295,16 @@ fn lines_of_a_run_that_does_not_end_well_say_why() {
 
 #[test]
 fn a_provider_is_asked_once_and_told_to_stop() {
-    use cuebook_run::provider::{Ask, Category, Listener, Provider, Unheard};
+    use cuebook_run::provider::{Category, Listener, Provider, ProviderFailure, ProviderRequest};
 
     /// Answers with a call once, and then fails in a way that may have cost something.
     struct Broken(AtomicUsize, Cancel);
     impl Provider for Broken {
-        fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>> {
+        fn ask(
+            &self,
+            ask: &ProviderRequest<'_>,
+            listener: &dyn Listener,
+        ) -> Result<Answer, Box<ProviderFailure>> {
             assert_eq!((ask.model.id.as_str(), ask.tools.len()), ("small", 1));
             if self.0.fetch_add(1, Ordering::Relaxed) == 0 {
                 return Ok(calls(&[call("a", "mail", r#"{"from": "eve"}"#)]));
@@ -312,7 +317,7 @@ fn a_provider_is_asked_once_and_told_to_stop() {
             );
             let (category, partial_text) = (Category::Cancelled, String::new());
             let charge = cuebook_run::provider::Charge::Question;
-            Err(Box::new(Unheard { error, category, partial_text, indeterminate: true, charge }))
+            Err(Box::new(ProviderFailure { error, category, partial_text, indeterminate: true, charge }))
         }
     }
     let cancel = Cancel::new();

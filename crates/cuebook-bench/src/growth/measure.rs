@@ -14,11 +14,11 @@ const LONG: f64 = 0.4;
 /// A size is measured for about so many seconds, at least and at most so often.
 const MEASURED: f64 = 0.3;
 const LEAST_RUNS: u32 = 2;
-const MOST_RUNS: u32 = 16;
+const MAX_RUNS: u32 = 16;
 /// Beyond the smallest size a run must take so many seconds longer, or the exponent says nothing.
 const NOISE: f64 = 0.008;
 /// How often a shape is measured again.
-const MOST_REPEATS: usize = 2;
+const MAX_REPEATS: usize = 2;
 /// How many of the largest sizes the exponent is made of.
 const SIZES: usize = 3;
 
@@ -45,7 +45,7 @@ pub fn growth(program: &Path, shape: &Shape, most: f64) -> Result<Growth, String
         size *= 2;
     }
     let mut exponent = exponent_of(&points, start);
-    for _ in 0..MOST_REPEATS {
+    for _ in 0..MAX_REPEATS {
         if exponent.is_none_or(|exponent| exponent <= most) {
             break;
         }
@@ -84,7 +84,7 @@ pub fn slope(points: &[(f64, f64)]) -> f64 {
 pub fn seconds(program: &Path, shape: &Shape, size: usize) -> Result<f64, String> {
     let (project, arguments) = made(shape, size, program)?;
     let (mut runs, mut total, mut least) = (0, 0.0, f64::INFINITY);
-    while runs < MOST_RUNS && (runs < LEAST_RUNS || total < MEASURED) {
+    while runs < MAX_RUNS && (runs < LEAST_RUNS || total < MEASURED) {
         let before = spent_by_children()?;
         run(&project, &arguments, shape, size)?;
         let took = spent_by_children()? - before;

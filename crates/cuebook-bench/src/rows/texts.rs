@@ -52,7 +52,7 @@ const TABLE_ROWS: usize = 500_000;
 /// How often it is rendered. The best counts.
 const TABLE_ROUNDS: usize = 5;
 /// Nanoseconds of a row of a table, at most: two million in a second.
-const MOST_PER_ROW: f64 = 500.0;
+const MAX_PER_ROW: f64 = 500.0;
 
 /// A prompt in a project of its own, ready to be rendered.
 struct Loaded {
@@ -171,9 +171,9 @@ impl Loaded {
         let (one, two) = (row("table"), row("table on two cores"));
         Ok(vec![
             Row::new("Python: row of a table", what.clone(), one)
-                .target(Target::Below(MOST_PER_ROW, Unit::Time)),
+                .target(Target::Below(MAX_PER_ROW, Unit::Time)),
             Row::new("Python: row of a table, two threads", what, two)
-                .target(Target::Below(MOST_PER_ROW / 1.8, Unit::Time)),
+                .target(Target::Below(MAX_PER_ROW / 1.8, Unit::Time)),
         ])
     }
 

@@ -17,7 +17,7 @@ pub struct Peer {
 }
 
 /// What the peer made of a prompt.
-pub struct Theirs {
+pub struct PeerRender {
     pub text: String,
     pub tools: Vec<String>,
 }
@@ -29,12 +29,12 @@ impl Peer {
     }
 
     /// Gives it a prompt, and the values to go with it.
-    pub fn load(&mut self, sections: &Json) -> Result<Theirs> {
+    pub fn load(&mut self, sections: &Json) -> Result<PeerRender> {
         let answer = self.script.ask(&json!({"load": sections}))?;
         let text = answer["text"].as_str().ok_or("the peer answered without a text")?;
         let tools = answer["tools"].as_array().into_iter().flatten();
         let tools = tools.filter_map(Json::as_str).map(str::to_owned).collect();
-        Ok(Theirs { text: text.to_owned(), tools })
+        Ok(PeerRender { text: text.to_owned(), tools })
     }
 
     /// Nanoseconds of one `bind` with new parameters and one `render`.

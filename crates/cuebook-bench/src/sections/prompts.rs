@@ -1,6 +1,6 @@
 //! The prompts that both sides render. Each is described once: ours is built from the description, and the peer gets it as JSON.
 
-use cuebook::sections::{Bound, Headings, Section, SectionTool, Tree};
+use cuebook::sections::{BoundParams, Headings, Section, SectionTool, Tree};
 use cuebook::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,10 +51,10 @@ struct Search {
 }
 
 /// What is bound. The peer binds the same.
-pub fn values() -> Result<[Bound; 2]> {
+pub fn values() -> Result<[BoundParams; 2]> {
     let task = Task { goal: "Explain the outage".into(), audience: "the people on call".into(), words: 250 };
     let project = Project { name: "harbour".into(), language: "Rust".into(), version: "1.4.2".into() };
-    Ok([Bound::of(task)?, Bound::of(project)?])
+    Ok([BoundParams::of(task)?, BoundParams::of(project)?])
 }
 
 fn part(key: impl Into<String>, title: &str, template: impl Into<String>, params: Option<Kind>) -> Part {

@@ -11,7 +11,7 @@ use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::json;
 
 use super::peer::{self, Peer};
-use super::{DIRECTIVE, Place, percentile};
+use super::{DIRECTIVE, TestProject, percentile};
 
 /// How often ours runs, and how often the peer does, which takes seconds each time.
 const OURS: usize = 200;
@@ -26,7 +26,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         Reply::call("c1", "directive_return", json!({"greeting": "Hello"})).usage(100, 20)
     });
     let mock = Mock::start(script.forget_requests())?;
-    let place = Place::new(&mock)?;
+    let place = TestProject::new(&mock)?;
     let theirs = match Peer::new().and_then(|peer| peer.times(&mock.url(), DIRECTIVE, PEERS)) {
         Ok(times) => Some(times),
         Err(why) => {

@@ -10,7 +10,7 @@ use cuebook::items::Spaces;
 use cuebook_mock::{Mock, Reply, Script};
 use cuebook_run::{Engine, ExecuteRequest, Ignore};
 
-use super::Place;
+use super::TestProject;
 
 /// The word that makes a copy of this program a crowd.
 const WORD: &str = "--crowd";
@@ -45,9 +45,9 @@ pub fn be_a_crowd() -> bool {
     true
 }
 
-struct Crowd(Child);
+struct ThreadsProcess(Child);
 
-impl Drop for Crowd {
+impl Drop for ThreadsProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -62,10 +62,10 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         let patience = Duration::from_secs(600);
         let mock =
             Mock::start(Script::new().reply(Reply::text("late").first_byte_after(patience)).forever())?;
-        let place = Place::new(&mock)?;
+        let place = TestProject::new(&mock)?;
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(WORD).arg(place.project.path()).arg(place.user.path()).arg(count.to_string());
-        let crowd = Crowd(command.stdin(Stdio::null()).spawn()?);
+        let crowd = ThreadsProcess(command.stdin(Stdio::null()).spawn()?);
         if !mock.wait_for_requests(count, Duration::from_secs(120)) {
             println!("{count:>6} threads: only {} have asked after two minutes", mock.requests().len());
             continue;

@@ -15,7 +15,7 @@ use cuebook_mock::{Mock, Reply, Request as Asked, Script};
 use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::{Value as Json, json};
 
-use super::{Place, micros, percentile};
+use super::{TestProject, micros, percentile};
 
 /// Turns of one thread.
 const TURNS: usize = 20;
@@ -24,7 +24,7 @@ const THREADS: usize = 120;
 
 /// When the last reply of each thread was sent, and how long the next request took to come.
 #[derive(Default)]
-struct Watch {
+struct ReplyTimes {
     sent: HashMap<String, Arc<OnceLock<Instant>>>,
     took: Vec<Duration>,
 }
@@ -43,11 +43,11 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 
 /// `alone` is what the call does, to be measured without a thread: it is the tool's part of a turn.
 fn row(name: &str, call: Json, at_once: usize, alone: Option<ExecuteRequest>) -> Result<(), Box<dyn Error>> {
-    let watch = Arc::new(Mutex::new(Watch::default()));
+    let watch = Arc::new(Mutex::new(ReplyTimes::default()));
     let for_script = watch.clone();
     let script = Script::answer(move |asked| reply(asked, &call, &for_script)).forget_requests();
     let mock = Mock::start(script)?;
-    let place = Place::new(&mock)?;
+    let place = TestProject::new(&mock)?;
     let engine = Engine::new(place.spaces());
     let thread = |number: usize| {
         let who = format!("Ann {number}");
@@ -93,7 +93,7 @@ fn row(name: &str, call: Json, at_once: usize, alone: Option<ExecuteRequest>) ->
     Ok(())
 }
 
-fn reply(asked: &Asked, call: &Json, watch: &Mutex<Watch>) -> Reply {
+fn reply(asked: &Asked, call: &Json, watch: &Mutex<ReplyTimes>) -> Reply {
     let messages = asked.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
     let who = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();

@@ -19,17 +19,17 @@ pub struct CheckArgs {
     /// Prompts or folders; the whole library if none is given
     #[arg(value_name = "PROMPT|PATH")]
     pub targets: Vec<String>,
-    /// Count these findings as errors: warnings, notes (which includes warnings), a code such as CB402, or its name; may be
-    /// given several times, or with commas
+    /// Count these findings as errors: warnings, notes (which includes warnings), a code such as CB402, or its name;
+    /// repeatable, or separated by commas
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = Denied::read)]
     pub deny: Vec<Denied>,
-    /// The form of the findings: text for people, github for annotations of a workflow, sarif for code scanning (SARIF 2.1.0),
-    /// or json
-    #[arg(long, value_name = "FORM")]
+    /// The output format: text for people, github for annotations of a workflow, sarif for code scanning (SARIF 2.1.0), or
+    /// json
+    #[arg(long, value_name = "FORMAT")]
     pub output: Option<CheckOutput>,
 }
 
-/// The form of the findings.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckOutput {
     /// For people.

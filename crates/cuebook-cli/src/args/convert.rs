@@ -14,7 +14,7 @@ use cuebook_lab::convert::BuiltIn;
   cuebook convert handbook --to directive --out .ai/directives/team/handbook.md
   cuebook convert greeting --to sections --strict                     fails if anything is lost
 
-The report goes to stderr, or into the JSON output with --json. Exit code 1 if the result renders another text for no known reason. Details: cuebook help convert")]
+The report goes to stderr, or into the JSON output with --json. Exit code 1 if the new text differs for an unknown reason. Details: cuebook help convert")]
 pub struct ConvertArgs {
     /// An id, or a path to a file or folder
     pub prompt: String,

@@ -30,7 +30,7 @@ pub struct DiffArgs {
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The model that will read the prompt; its tokenizer counts
+    /// The model that will read the prompt; its tokenizer counts the tokens
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
 }

@@ -46,7 +46,7 @@ pub struct ExecuteArgs {
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     pub limits: Vec<String>,
     /// Run the tool in the sandbox, as if a model called it
-    #[arg(long, conflicts_with = "unfenced")]
+    #[arg(long = "sandbox", alias = "fenced", conflicts_with = "unfenced")]
     pub fenced: bool,
     /// Where threads are kept and who answers.
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub struct ExplainArgs {
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The model that will read the prompt; its tokenizer counts
+    /// The model that will read the prompt; its tokenizer counts the tokens
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
     /// Show the origin of one position: a byte (from 0), or a line and a column (from 1)
@@ -47,7 +47,7 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook tokens general_system --var agent_name=Rumi --model gpt-4o
-  cuebook tokens --model gpt-4o                    every prompt of the library, in a row each
+  cuebook tokens --model gpt-4o                    every prompt of the library, one row each
   cuebook tokens support.prompty --vars inputs.json --against other.json
   cuebook tokens support.prompty --vars inputs.json --model claude-sonnet-4-5 --json
 

@@ -10,10 +10,10 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Write", &["init", "render", "check", "watch", "convert", "overrides", "schema", "stubs"]),
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
-    ("Prove", &["test", "attack", "diff"]),
+    ("Test", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
     ("Run", &["run", "execute", "thread", "providers", "mock"]),
-    ("Serve", &["mcp", "lsp"]),
+    ("Serve", if cfg!(feature = "studio") { &["studio", "mcp", "lsp"] } else { &["mcp", "lsp"] }),
     ("Help", &["help", "doctor", "completions"]),
 ];
 

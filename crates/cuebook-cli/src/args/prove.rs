@@ -41,6 +41,9 @@ pub struct TestArgs {
     /// Prompts, folders or files of cases [default: the whole library]
     #[arg(value_name = "PROMPT|PATH")]
     pub targets: Vec<String>,
+    /// Run only the cases of this name
+    #[arg(long, value_name = "NAME")]
+    pub case: Option<String>,
     /// Replace expected output that differs, after showing the difference and asking
     #[arg(long)]
     pub update: bool,

@@ -24,7 +24,7 @@ pub struct ThreadOptions {
     /// Where threads are kept.
     #[command(flatten)]
     pub kept: StoreOptions,
-    /// Ask this provider, whatever the prompt names; CUEBOOK_PROVIDER does the same for every command
+    /// Use this provider, even if the prompt names another; CUEBOOK_PROVIDER sets it for every command
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
     /// Replay recorded replies instead of calling a provider
@@ -34,7 +34,7 @@ pub struct ThreadOptions {
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Run the tools that a model calls without the sandbox: they can do everything you can
-    #[arg(long)]
+    #[arg(long = "no-sandbox", alias = "unfenced")]
     pub unfenced: bool,
 }
 

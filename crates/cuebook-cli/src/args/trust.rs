@@ -153,7 +153,7 @@ pub enum TrustCommand {
   cuebook allow                         show all requests, and ask
   cuebook allow hooks.python --yes
   cuebook allow --serve                 let MCP clients of other projects use this one
-  cuebook allow --unfenced              run the tools that a model calls without the sandbox
+  cuebook allow --no-sandbox            run the tools that a model calls without the sandbox
   cuebook allow --list --all            the grants of all projects
   cuebook allow --revoke                revoke every grant of this project
   cuebook allow --revoke .env")]
@@ -168,7 +168,7 @@ pub struct AllowArgs {
     #[arg(long, short)]
     pub yes: bool,
     /// In this project, run the tools that a model calls without the sandbox
-    #[arg(long, conflicts_with_all = ["subjects", "list", "revoke"])]
+    #[arg(long = "no-sandbox", alias = "unfenced", conflicts_with_all = ["subjects", "list", "revoke"])]
     pub unfenced: bool,
     /// List this project's grants
     #[arg(long, conflicts_with_all = ["subjects", "serve", "yes", "revoke"])]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::error::{did_you_mean, escaped_lines, nearest};
+use cuebook::error::{did_you_mean, escaped_line, nearest};
 use cuebook::items::Spaces;
 use cuebook::library::Library;
 use cuebook::trust::{self, Granted, Grants, Request};
@@ -53,7 +53,8 @@ pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
         print_json(&json!({"project": grants.project(), "requests": requests, "granted": agreed}))?;
     } else if agreed {
         let plural = if new.len() == 1 { "" } else { "s" };
-        say(format_args!("granted {} request{plural} of {}", new.len(), grants.project().display()));
+        let project = escaped_line(&grants.project().to_string_lossy());
+        say(format_args!("granted {} request{plural} of {project}", new.len()));
     } else {
         say("not granted");
     }
@@ -108,9 +109,9 @@ fn list(spaces: &Spaces, all: bool, options: &Options) -> Outcome {
     let bold = Style::new().bold();
     let mut out = anstream::stdout().lock();
     for project in grants.iter().filter(|grants| all || grants.list().next().is_some()) {
-        writeln!(out, "{bold}{}{bold:#}", escaped_lines(&project.project().to_string_lossy()))?;
+        writeln!(out, "{bold}{}{bold:#}", escaped_line(&project.project().to_string_lossy()))?;
         for grant in project.list() {
-            let subject = escaped_lines(&grant.subject);
+            let subject = escaped_line(&grant.subject);
             writeln!(out, "  {subject} ({}), granted at {}", grant.power.as_str(), grant.granted_at)?;
         }
     }

@@ -8,7 +8,7 @@ use cuebook::error::{printable, report};
 use cuebook::variables::FixedNonces;
 use cuebook_lab::BookExt;
 use cuebook_lab::Target;
-use cuebook_lab::attack::{Attack, Breach, DIGITS, Driven};
+use cuebook_lab::attack::{Attack, Breach, DIGITS, InputReport};
 
 use super::with_choice;
 use crate::args::{AttackArgs, Inputs, Options};
@@ -40,7 +40,7 @@ fn one(prompt: Option<&str>, inputs: &Inputs, book: &Book, options: &Options) ->
     })?;
     unless_closed(match options.json {
         true => print_json(&attack.to_json()),
-        false => tell(&attack).map(|()| {
+        false => print_report(&attack).map(|()| {
             if !attack.inputs.is_empty() {
                 say(format_args!("\n{}", verdict(&attack)));
             }
@@ -69,7 +69,7 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
                     "{BOLD}{}{BOLD:#}",
                     printable(&member.target.id)
                 ))?;
-                unless_closed(tell(attack))?;
+                unless_closed(print_report(attack))?;
                 let verdict = if attack.inputs.is_empty() { String::new() } else { verdict(attack) + "\n" };
                 unless_closed(writeln!(anstream::stdout(), "{verdict}"))?;
             }
@@ -91,7 +91,7 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
     Ok(prompts::code(failed > 0))
 }
 
-fn tell(attack: &Attack) -> io::Result<()> {
+fn print_report(attack: &Attack) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     if attack.hooks == Some(false) {
         say("note: this prompt's hooks and providers did not run; --hooks runs them");
@@ -100,7 +100,7 @@ fn tell(attack: &Attack) -> io::Result<()> {
         writeln!(out, "`{}` has no inputs, so there is nothing to attack", attack.prompt)?;
         return Ok(());
     }
-    let name = |driven: &Driven| match &driven.input {
+    let name = |driven: &InputReport| match &driven.input {
         Some(input) => printable(input).into_owned(),
         None => "all at once".to_owned(),
     };
@@ -111,7 +111,7 @@ fn tell(attack: &Attack) -> io::Result<()> {
         let (style, outcome) = outcome(driven);
         let name = name(driven);
         let (tried, refused, seen) = (driven.tried, driven.refusals(), driven.seen);
-        let counts = format!("{tried:4} tried  {refused:4} refused  {seen:4} seen");
+        let counts = format!("{tried:4} tried  {refused:4} refused  {seen:4} rendered");
         writeln!(out, "{name:width$}  {kind:kinds$}  {counts}  {style}{outcome}{style:#}")?;
     }
     let findings: Vec<_> = attack.breaches.iter().map(Breach::to_diagnostic).collect();
@@ -137,18 +137,18 @@ fn verdict(attack: &Attack) -> String {
     format!("{tried} values tried, {broken} of them changed roles, messages, tools or fences")
 }
 
-fn outcome(driven: &Driven) -> (Style, String) {
+fn outcome(driven: &InputReport) -> (Style, String) {
     if driven.breaches > 0 {
-        return (BAD, format!("{} did not hold", driven.breaches));
+        return (BAD, format!("{} changed the structure", driven.breaches));
     }
     if driven.problem.is_some() {
-        return (BAD, "not driven".to_owned());
+        return (BAD, "not tested".to_owned());
     }
     let mut parts = Vec::new();
     if !driven.carries_text {
         parts.push("cannot carry text".to_owned());
     } else if driven.seen == 0 {
-        parts.push("not in the text".to_owned());
+        parts.push("never rendered".to_owned());
     }
     for (code, count) in &driven.refused {
         parts.push(format!("{count} {}", code.name()));
@@ -157,5 +157,5 @@ fn outcome(driven: &Driven) -> (Style, String) {
         parts.push(format!("{} took another branch", driven.branched));
     }
     let more = if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) };
-    (GOOD, format!("held{more}"))
+    (GOOD, format!("unchanged{more}"))
 }

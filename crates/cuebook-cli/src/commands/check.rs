@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
         }
     }
     let code = if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    unless_closed(tell(&checked, form, &Repository::around(book.library().root())))?;
+    unless_closed(print_report(&checked, form, &Repository::around(book.library().root())))?;
     Ok(code)
 }
 
@@ -69,7 +69,7 @@ pub fn providers(book: &Book) -> Vec<Diagnostic> {
     }
 }
 
-fn tell(checked: &Report, form: CheckOutput, repository: &Repository) -> io::Result<()> {
+fn print_report(checked: &Report, form: CheckOutput, repository: &Repository) -> io::Result<()> {
     let findings = &checked.findings;
     match form {
         CheckOutput::Json => {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use cuebook::error::printable;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::BookExt;
-use cuebook_lab::convert::{BuiltIn, Conversion, Fate, OutFile, Target};
+use cuebook_lab::convert::{BuiltIn, Conversion, EntryKind, OutFile, Target};
 use serde_json::json;
 
 use super::with_choice;
@@ -16,7 +16,7 @@ use crate::output::{Outcome, print_findings, print_json, print_text, say};
 
 pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     let book = options.book()?;
-    let place = args.out.as_deref().map(|out| Place::of(out, args.to)).transpose()?;
+    let place = args.out.as_deref().map(|out| Destination::of(out, args.to)).transpose()?;
     let mut target = Target::new(args.to.dialect());
     if let Some(place) = &place {
         (target.name, target.category) = (place.name.clone(), category(&place.folder));
@@ -87,8 +87,8 @@ fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
 
 /// What became of it, in a line.
 fn summary(conversion: &Conversion) -> String {
-    let count = |fate: Fate| conversion.report.entries.iter().filter(|entry| entry.fate == fate).count();
-    let (lost, changed) = (count(Fate::Lost), count(Fate::Changed));
+    let count = |fate: EntryKind| conversion.report.entries.iter().filter(|entry| entry.fate == fate).count();
+    let (lost, changed) = (count(EntryKind::Lost), count(EntryKind::Changed));
     let losses = match (lost, changed) {
         (0, 0) => "nothing is lost".to_owned(),
         (lost, 0) => format!("{lost} lost"),
@@ -112,14 +112,14 @@ fn summary(conversion: &Conversion) -> String {
 }
 
 /// Where a result goes.
-struct Place {
+struct Destination {
     folder: PathBuf,
-    /// The name without the ending; that of the prompt if there is none.
+    /// The name without the ending; that of the prompt if it is missing.
     name: Option<String>,
 }
 
-impl Place {
-    fn of(out: &Path, to: To) -> Result<Place> {
+impl Destination {
+    fn of(out: &Path, to: To) -> Result<Destination> {
         let text = out.to_string_lossy();
         let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
         if to == To::Template {
@@ -135,10 +135,10 @@ impl Place {
                     .hint(format!("name a folder: --out {}", folder.unwrap_or("NAME")));
                 return Err(Error::new(ErrorKind::Usage, diagnostic));
             }
-            return Ok(Place { folder: out.to_owned(), name });
+            return Ok(Destination { folder: out.to_owned(), name });
         }
         if out.is_dir() || text.ends_with('/') {
-            return Ok(Place { folder: out.to_owned(), name: None });
+            return Ok(Destination { folder: out.to_owned(), name: None });
         }
         let stem =
             name.as_deref().and_then(|name| name.strip_suffix(to.ending())).filter(|stem| !stem.is_empty());
@@ -146,7 +146,7 @@ impl Place {
         match stem.filter(|_| !misnamed) {
             Some(stem) => {
                 let folder = out.parent().unwrap_or(Path::new("")).to_owned();
-                Ok(Place { folder, name: Some(stem.to_owned()) })
+                Ok(Destination { folder, name: Some(stem.to_owned()) })
             }
             None => {
                 let message = format!("--out names a file that does not end in `{}`", to.ending());
@@ -175,7 +175,7 @@ fn category(folder: &Path) -> String {
 }
 
 /// Writes the files, or none of them.
-fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<String>> {
+fn write(conversion: &Conversion, place: &Destination, force: bool) -> Result<Vec<String>> {
     let files: Vec<&OutFile> = conversion.files.iter().chain(&conversion.cases).collect();
     let paths: Vec<PathBuf> = files.iter().map(|file| place.folder.join(&file.path)).collect();
     let there: Vec<bool> = paths.iter().map(|path| path.symlink_metadata().is_ok()).collect();
@@ -190,7 +190,7 @@ fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<Stri
     for (index, (file, path)) in files.iter().zip(&paths).enumerate() {
         let name = path.to_string_lossy().into_owned();
         if let Err(error) = files::write_atomic(path, &name, file.text.as_bytes()) {
-            // Half of a prompt is none: what was not there before goes.
+            // Half a prompt is useless, so the new files are removed.
             for (path, _) in paths[..index].iter().zip(&there).filter(|(_, there)| !**there) {
                 let _ = std::fs::remove_file(path);
             }

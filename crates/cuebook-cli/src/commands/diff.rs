@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use cuebook::error::{printable, report};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_lab::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
+use cuebook_lab::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, VersionReport};
 use cuebook_lab::ledger::Ledger;
 use serde_json::Value as Json;
 
@@ -25,7 +25,7 @@ const QUIET: Style = Style::new().dimmed();
 /// The last commit.
 const HEAD: &str = "HEAD";
 /// How much of a value is shown in a line.
-const MOST_SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
     match run_any(args, options) {
@@ -178,11 +178,11 @@ fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
 /// What has to be known to read the rest: what was stood in for, not run, or not rendered.
 fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let sides = [&diff.before, &diff.after];
-    let mut told: Vec<String> = Vec::new();
+    let mut reported: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
-    let mut tell = |line: String| {
+    let mut print_line = |line: String| {
         if seen.insert(line.clone()) {
-            told.push(line);
+            reported.push(line);
         }
     };
     for side in sides {
@@ -190,23 +190,23 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
             let (name, value) = (&assumed.name, &assumed.value);
             // What is no text is passed otherwise.
             let sign = if value.is_string() { "=" } else { ":=" };
-            tell(format!("`{name}` has no value, so {value} is used: --var {name}{sign}…"));
+            print_line(format!("`{name}` has no value, so {value} is used: --var {name}{sign}…"));
         }
     }
     for side in sides {
         let only = if sides.iter().all(|other| other.absent == side.absent) { "" } else { &side.label };
         if !side.absent.is_empty() {
             let of = if only.is_empty() { String::new() } else { format!(" (in {only})") };
-            tell(format!("no value for {}{of}", side.absent.join(", ")));
+            print_line(format!("no value for {}{of}", side.absent.join(", ")));
         }
     }
     let not_run: Vec<&NotRun> = sides.iter().flat_map(|side| &side.not_run).collect();
     for first in &not_run {
         let alike = not_run.iter().filter(|other| (&other.name, &other.why) == (&first.name, &first.why));
         let places: Vec<&str> = alike.filter_map(|other| other.place.as_deref()).collect();
-        tell(format!("{} did not run ({}): {}", first.name, places.join(", "), first.why));
+        print_line(format!("{} did not run ({}): {}", first.name, places.join(", "), first.why));
     }
-    for line in told {
+    for line in reported {
         writeln!(out, "{QUIET}{}{QUIET:#}", printable(&line))?;
     }
     for side in sides {
@@ -215,7 +215,7 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn failed(side: &Told, out: &mut impl Write) -> io::Result<()> {
+fn failed(side: &VersionReport, out: &mut impl Write) -> io::Result<()> {
     let Some(error) = &side.failure else { return Ok(()) };
     writeln!(out, "{} does not render:", printable(&side.label))?;
     write!(out, "{}", report(error.diagnostics(), true))
@@ -289,7 +289,7 @@ fn text(value: &Json) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST_SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
@@ -310,13 +310,13 @@ fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<(
     let (old, new) = (rows(before), rows(after));
     let by_name =
         |rows: &[(String, usize)]| -> HashMap<String, usize> { rows.iter().rev().cloned().collect() };
-    let (olds, news) = (by_name(&old), by_name(&new));
+    let (olds, activity) = (by_name(&old), by_name(&new));
     let mut names: Vec<&String> = old.iter().map(|(name, _)| name).collect();
     names.extend(new.iter().map(|(name, _)| name).filter(|name| !olds.contains_key(*name)));
     let of = |rows: &HashMap<String, usize>, name: &String| rows.get(name).copied().unwrap_or(0);
     let mut changed: Vec<(&str, usize, usize)> = names
         .into_iter()
-        .map(|name| (name.as_str(), of(&olds, name), of(&news, name)))
+        .map(|name| (name.as_str(), of(&olds, name), of(&activity, name)))
         .filter(|(_, before, after)| before != after)
         .collect();
     if changed.is_empty() {

@@ -69,7 +69,7 @@ pub fn run(options: &Options) -> Outcome {
         None => writeln!(out, "tools    run in the sandbox when a model calls them")?,
         Some((protection, why)) => writeln!(
             out,
-            "tools    {bad}refused{bad:#} when a model calls them, unless --unfenced is given: {}: {why}",
+            "tools    {bad}refused{bad:#} when a model calls them, unless you pass --no-sandbox: {}: {why}",
             protection.as_str()
         )?,
     }

@@ -28,9 +28,9 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
         settings.fence = Fence::Required;
     }
     let engine = Engine::new(spaces).with_settings(settings);
-    let onlooker = ThreadProgress::new(options.json, request.thread);
-    let answer = engine.answer(&request, &onlooker);
-    onlooker.finish();
+    let observer = ThreadProgress::new(options.json, request.thread);
+    let answer = engine.answer(&request, &observer);
+    observer.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
     if options.json && request.thread {
         // The events came in lines, and so does what came of them.

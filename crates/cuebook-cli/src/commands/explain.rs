@@ -49,7 +49,7 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     if let Some(answers) = answers {
         match options.json {
             true => print_json(&whence_json(&explanation, &answers))?,
-            false => whence(&answers, &mut anstream::stdout().lock())?,
+            false => write_answers(&answers, &mut anstream::stdout().lock())?,
         }
     } else if let Some(path) = &args.html {
         write_file(&explanation, ("html", &page(&explanation)), path, args, options.json)?;
@@ -135,7 +135,7 @@ fn whence_json(explanation: &Explanation, answers: &[Answer]) -> Json {
 }
 
 /// Writes where some places of the text came from.
-fn whence(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+fn write_answers(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
     let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
     for (index, answer) in answers.iter().enumerate() {
         if index > 0 {
@@ -186,7 +186,7 @@ fn source_of(piece: &Piece, one_of_several: bool, out: &mut impl Write) -> io::R
     let (first, column) = (place.line(), place.column());
     let width = (first + excerpt.matches('\n').count()).to_string().len();
     let mut left = place.text().trim_end_matches('\n').chars().count().max(1);
-    for (index, line) in excerpt.split('\n').take(MOST_LINES).enumerate() {
+    for (index, line) in excerpt.split('\n').take(MAX_LINES).enumerate() {
         let skipped = if index == 0 { column - 1 } else { 0 };
         let length = line.chars().count();
         let marked = left.min(length.saturating_sub(skipped));
@@ -210,14 +210,14 @@ fn source_of(piece: &Piece, one_of_several: bool, out: &mut impl Write) -> io::R
         }
     }
     let lines = excerpt.split('\n').count();
-    if lines > MOST_LINES {
-        writeln!(out, "  {quiet}and {} more lines{quiet:#}", lines - MOST_LINES)?;
+    if lines > MAX_LINES {
+        writeln!(out, "  {quiet}and {} more lines{quiet:#}", lines - MAX_LINES)?;
     }
     Ok(())
 }
 
 /// The most lines of a source that are shown, and the longest that is shown whole.
-const MOST_LINES: usize = 5;
+const MAX_LINES: usize = 5;
 const LINE_WIDTH: usize = 160;
 
 /// A text in quotes, on one line, as short as need be.

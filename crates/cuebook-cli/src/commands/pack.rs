@@ -56,7 +56,7 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     let refused = installation.installed_version().is_some() && !upgrade;
     let held = installation.held()?;
     let changed = installation.changed_replacements()?;
-    let questions: Vec<Question> = match refused {
+    let questions: Vec<ReplacementQuestion> = match refused {
         true => Vec::new(),
         false => questions(&proposals, &held, &changed),
     };
@@ -117,23 +117,27 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
 }
 
 /// What the user has to decide about a replacement.
-struct Question<'p> {
+struct ReplacementQuestion<'p> {
     proposal: &'p Proposal,
     /// Whether it was accepted before, in a version with other content.
     changed: bool,
 }
 
 /// A question for every replacement that is new, or that was accepted with other content.
-fn questions<'p>(proposals: &'p [Proposal], held: &[Proposal], changed: &'p [Proposal]) -> Vec<Question<'p>> {
-    let again = changed.iter().map(|proposal| Question { proposal, changed: true });
+fn questions<'p>(
+    proposals: &'p [Proposal],
+    held: &[Proposal],
+    changed: &'p [Proposal],
+) -> Vec<ReplacementQuestion<'p>> {
+    let again = changed.iter().map(|proposal| ReplacementQuestion { proposal, changed: true });
     let new = proposals.iter().filter(|proposal| !held.contains(proposal));
-    again.chain(new.map(|proposal| Question { proposal, changed: false })).collect()
+    again.chain(new.map(|proposal| ReplacementQuestion { proposal, changed: false })).collect()
 }
 
 /// The proposals that the user accepts. Without a terminal and without `--yes` none is accepted.
-fn accept(questions: &[Question<'_>], yes: bool, options: &Options) -> Result<Vec<Proposal>> {
+fn accept(questions: &[ReplacementQuestion<'_>], yes: bool, options: &Options) -> Result<Vec<Proposal>> {
     let mut accepted = Vec::new();
-    for Question { proposal, changed } in questions {
+    for ReplacementQuestion { proposal, changed } in questions {
         let Proposal { kind, target, replacement } = proposal;
         let text = match changed {
             true => format!(
@@ -317,14 +321,14 @@ fn show_code(code: &[PackCode], changes: &[FileChange], is_again: bool) -> io::R
         let granted = file.permissions.granted();
         let may = if granted.is_empty() { "nothing special".to_owned() } else { granted.join(", ") };
         let change = changes.iter().find(|change| change.path == file.path);
-        let news = match change {
+        let activity = match change {
             Some(change) if change.change == "added" => ", NEW",
             Some(_) => ", CHANGED",
             None if is_again => ", unchanged",
             None => "",
         };
         let (path, may) = (printable(&file.path), printable(&may));
-        writeln!(out, "{bold}{path}{bold:#} ({}, may: {may}{news})", file.role)?;
+        writeln!(out, "{bold}{path}{bold:#} ({}, may: {may}{activity})", file.role)?;
         match change {
             Some(FileChange { before: Some(before), .. }) => show_difference(&mut out, before, &file.text)?,
             None if is_again => {}

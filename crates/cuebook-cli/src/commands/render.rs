@@ -11,7 +11,7 @@ use cuebook_lab::BookExt;
 use serde_json::json;
 
 use super::{explain, with_choice};
-use crate::args::{FileStyle, Form, Options, RenderArgs};
+use crate::args::{FileStyle, Format, Options, RenderArgs};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
 
@@ -41,10 +41,10 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
             say(format_args!("note: {findings} about this prompt: cuebook check {id}"));
         }
     }
-    match &args.form {
-        Form::Segments => print_json(&json!(rendered.segments()))?,
-        Form::Messages => print_json(&rendered.messages()?.iter().map(Message::to_json).collect())?,
-        Form::Wire(name) => {
+    match &args.format {
+        Format::Segments => print_json(&json!(rendered.segments()))?,
+        Format::Messages => print_json(&rendered.messages()?.iter().map(Message::to_json).collect())?,
+        Format::Wire(name) => {
             let wire = match name {
                 Some(name) => rendered.wire_as(name)?,
                 None => rendered.wire()?,
@@ -53,9 +53,9 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
             print_findings(&wire.notes);
             print_json(&wire.body)?;
         }
-        Form::Text if options.json && args.explain => print_json(&explanation.to_json())?,
-        Form::Text if options.json => print_json(&rendered.to_json())?,
-        Form::Text => print_text(rendered.text())?,
+        Format::Text if options.json && args.explain => print_json(&explanation.to_json())?,
+        Format::Text if options.json => print_json(&rendered.to_json())?,
+        Format::Text => print_text(rendered.text())?,
     }
     if args.explain && !options.json {
         explain::describe(&explanation, &mut anstream::stderr())?;
@@ -64,9 +64,9 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
 }
 
 /// A chat template is one file.
-struct NoOthers;
+struct NoIncludes;
 
-impl Loader for NoOthers {
+impl Loader for NoIncludes {
     fn load(&self, _name: &str, _parent: &str) -> cuebook::Result<Option<Arc<Source>>> {
         Ok(None)
     }
@@ -74,7 +74,7 @@ impl Loader for NoOthers {
 
 /// Renders a model's own chat template.
 fn chat(args: &RenderArgs, options: &Options) -> Outcome {
-    let (Some(file), Form::Text, false) = (&args.prompt, &args.form, args.explain) else {
+    let (Some(file), Format::Text, false) = (&args.prompt, &args.format, args.explain) else {
         let hint = "write cuebook render FILE --style chat --vars FILE";
         return Err(inputs::bad_input("--style chat renders a file to text", hint).into());
     };
@@ -83,7 +83,7 @@ fn chat(args: &RenderArgs, options: &Options) -> Outcome {
     let values = inputs::read_values(&args.inputs)?;
     let settings = book.library().config()?.template_settings(args.inputs.strict).chat();
     let output =
-        Template::compile(source, Arc::new(NoOthers), &settings)?.render(&values, settings.string_bytes)?;
+        Template::compile(source, Arc::new(NoIncludes), &settings)?.render(&values, settings.string_bytes)?;
     match options.json {
         true => print_json(&json!({ "text": output.text }))?,
         false => print_text(&output.text)?,

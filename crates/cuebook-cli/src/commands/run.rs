@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use cuebook::error::printable;
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_run::{Began, Engine, Finished, RunRequest};
+use cuebook_run::{Engine, Finished, RunRequest, ThreadRun};
 use serde_json::{Value as Json, json};
 
 use super::{execute, with_choice};
@@ -34,16 +34,16 @@ pub fn run(args: &RunArgs, options: &Options) -> Outcome {
             is_async: args.is_async,
         })
     })?;
-    let onlooker = ThreadProgress::new(options.json, true);
-    let began = engine.run(&book, &request, &onlooker);
-    onlooker.finish();
-    told(began?, options)
+    let observer = ThreadProgress::new(options.json, true);
+    let began = engine.run(&book, &request, &observer);
+    observer.finish();
+    print_run(began?, options)
 }
 
 /// Tells how a thread went: the outcome of `run` and of `thread resume`.
-pub(super) fn told(began: Began, options: &Options) -> Outcome {
+pub(super) fn print_run(began: ThreadRun, options: &Options) -> Outcome {
     let finished = match began {
-        Began::Detached { id, pid } => {
+        ThreadRun::Detached { id, pid } => {
             let json = json!({"status": "running", "thread_id": id.as_str(), "pid": pid});
             match options.json {
                 true => print_line(&json)?,
@@ -51,9 +51,9 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        Began::Finished(finished) => *finished,
+        ThreadRun::Finished(finished) => *finished,
     };
-    let told = finished.to_json();
+    let reported = finished.to_json();
     let Finished { id, status, error, .. } = finished;
     if options.json {
         let mut json = json!({
@@ -61,8 +61,8 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
             "thread_id": id.as_str(),
             "thread_status": status.as_str(),
         });
-        if let (Json::Object(json), Json::Object(told)) = (&mut json, told) {
-            json.extend(told);
+        if let (Json::Object(json), Json::Object(reported)) = (&mut json, reported) {
+            json.extend(reported);
         }
         if let Some(error) = &error {
             json["error"] = error.to_json()["error"].clone();
@@ -70,16 +70,16 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
         print_line(&json)?;
         return Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
-    let printed = match (told.get("outputs"), told.get("result")) {
+    let printed = match (reported.get("outputs"), reported.get("result")) {
         (Some(outputs), result) if result != Some(outputs) => print_json(outputs),
         (_, Some(Json::String(text))) => execute::line(text),
         (_, Some(result)) => print_json(result),
         (_, None) => Ok(()),
     };
-    if let Some(note) = told.get("note").and_then(Json::as_str) {
+    if let Some(note) = reported.get("note").and_then(Json::as_str) {
         say(format_args!("note: {}", printable(note)));
     }
-    say(thread_progress::summary(id.as_str(), status.as_str(), told.get("cost")));
+    say(thread_progress::summary(id.as_str(), status.as_str(), reported.get("cost")));
     execute::kept(&printed, id.as_str(), options);
     printed?;
     match error {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::error::{printable, report};
-use cuebook::{Book, Error};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind};
 use cuebook_lab::BookExt;
 use cuebook_lab::cases::{CaseFile, Failure, Outcome, Snapshot};
 use cuebook_lab::changes::{Change, Line};
@@ -22,7 +22,7 @@ const QUIET: Style = Style::new().dimmed();
 
 /// What became of everything.
 #[derive(Default)]
-struct Tally {
+struct Totals {
     passed: usize,
     /// Those that are wrong, also behind an update.
     failed: usize,
@@ -36,8 +36,12 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
     let book = options.book()?;
     let files = book.case_files(&args.targets)?;
     let (with, without): (Vec<CaseFile>, Vec<CaseFile>) = files.into_iter().partition(CaseFile::exists);
-    let mut tally = Tally::default();
+    let mut tally = Totals::default();
     let mut documents = Vec::new();
+    let with: Vec<CaseFile> = match &args.case {
+        Some(case) => with.into_iter().map(|file| file.only(case)).collect(),
+        None => with,
+    };
     for file in &with {
         if !options.json {
             unless_closed(writeln!(anstream::stdout(), "{}", printable(&file.name)))?;
@@ -54,6 +58,13 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
                 documents.push(json!({"prompt": file.prompt, "file": file.name, "error": error}));
             }
         }
+    }
+    if let Some(case) =
+        args.case.as_ref().filter(|_| tally.passed + tally.failed + tally.broken + tally.updated == 0)
+    {
+        let hint = "the heading `## NAME` names a case; without --case all of them run";
+        let diagnostic = Diagnostic::new(Code::BadInput, format!("no case `{case}` found")).hint(hint);
+        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
     let nothing = with.is_empty() && !args.targets.is_empty();
     let failed = tally.failed + tally.broken > 0 || nothing;
@@ -100,22 +111,22 @@ fn run_file(
     file: &CaseFile,
     args: &TestArgs,
     options: &Options,
-    tally: &mut Tally,
+    tally: &mut Totals,
 ) -> Result<Vec<Json>, Stop> {
-    let mut told = Ok(());
+    let mut reported = Ok(());
     let outcomes = book
         .run_cases(file, |outcome| {
             // An update shows its differences when it asks.
-            if !options.json && told.is_ok() && !(args.update && outcome.snapshot.is_some()) {
-                told = unless_closed(tell(outcome, false));
+            if !options.json && reported.is_ok() && !(args.update && outcome.snapshot.is_some()) {
+                reported = unless_closed(print_report(outcome, false));
             }
         })
         .map_err(Stop::File)?;
-    told?;
+    reported?;
     let mut accepted: Vec<&Outcome> = Vec::new();
     for outcome in outcomes.iter().filter(|outcome| args.update && outcome.snapshot.is_some()) {
         if !options.json {
-            unless_closed(tell(outcome, true))?;
+            unless_closed(print_report(outcome, true))?;
         }
         if args.yes || confirm(&question(outcome), "--yes").map_err(|error| Stop::Whole(error.into()))? {
             accepted.push(outcome);
@@ -164,7 +175,7 @@ fn question(outcome: &Outcome) -> String {
 }
 
 /// Tells what became of a case; `is_update` says that what it expects may be written down next.
-fn tell(outcome: &Outcome, is_update: bool) -> io::Result<()> {
+fn print_report(outcome: &Outcome, is_update: bool) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let case = printable(&outcome.case);
     if outcome.passed() {
@@ -239,7 +250,7 @@ pub fn print_diff(diff: &[Line], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn summarise(tally: &Tally, with: &[CaseFile], without: &[CaseFile]) {
+fn summarise(tally: &Totals, with: &[CaseFile], without: &[CaseFile]) {
     if with.is_empty() {
         let example = without.first().map_or("prompts/greeting/tests.md", |file| file.name.as_str());
         say(format_args!("there are no cases; write some, as in {example}: cuebook help testing"));

@@ -17,7 +17,7 @@ use cuebook_run::{
 };
 use serde_json::{Value as Json, json};
 
-use super::run::told;
+use super::run::print_run;
 use crate::args::{
     Options, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
     ThreadShowArgs, ThreadTailArgs,
@@ -319,7 +319,7 @@ fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::R
     if options.json {
         return print_line(&event.to_json(thread));
     }
-    match thread_progress::told(event) {
+    match thread_progress::event_text(event) {
         Some(line) => print_text(&format!("{} {line}\n", event.at.strftime("%H:%M:%S"))),
         None => Ok(()),
     }
@@ -378,8 +378,8 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     {
         return Ok(ExitCode::FAILURE);
     }
-    let onlooker = ThreadProgress::new(options.json, true);
-    let resume = |how: &Resume| engine.resume_with(None, Some(&book), &record.id, how, &onlooker);
+    let observer = ThreadProgress::new(options.json, true);
+    let resume = |how: &Resume| engine.resume_with(None, Some(&book), &record.id, how, &observer);
     let mut began = resume(&how);
     if let Err(error) = &began
         && error.code() == Code::AskAgain
@@ -392,8 +392,8 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
         how = Resume { allow_again: true, behind: error.field("events").and_then(Json::as_u64), ..how };
         began = resume(&how);
     }
-    onlooker.finish();
-    told(began?, options)
+    observer.finish();
+    print_run(began?, options)
 }
 
 /// Whether the user wants a thread that a process seems to run. Without a terminal the option is the answer.
@@ -410,7 +410,7 @@ fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let engine = Engine::new(spaces).with_settings(Settings { allowance, ..args.threads.settings() });
     let book = book(&args.threads.project(options)?, options)?;
     let began = engine.carry_out(None, Some(&book), &ThreadId::known(&args.id), &how(args)?, &told_to_end)?;
-    told(began, options)
+    print_run(began, options)
 }
 
 /// What the server that started a thread allows its clients. Patterns that cannot be read allow nothing.

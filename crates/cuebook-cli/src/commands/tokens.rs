@@ -9,7 +9,7 @@ use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
 use cuebook_lab::BookExt;
 use cuebook_lab::Target;
-use cuebook_lab::diff::{self, Told, Version};
+use cuebook_lab::diff::{self, Version, VersionReport};
 use cuebook_lab::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
 use serde_json::{Value as Json, json};
 
@@ -48,33 +48,33 @@ fn all(targets: Vec<Target>, args: &TokensArgs, book: &Book, prices: &Prices, op
     context.model = args.model.clone().or(context.model.take());
     let members = prompts::members(targets, &values, book)?;
     let clock = diff::moment();
-    let counted: Vec<(Result<Told>, &Member)> = members
+    let counted: Vec<(Result<VersionReport>, &Member)> = members
         .iter()
         .map(|member| {
-            let told = member.values(&values).and_then(|(variables, context)| {
+            let reported = member.values(&values).and_then(|(variables, context)| {
                 let version = Version::find(book, &member.target.name, &context, &clock)?;
                 Ok(diff::describe(&version.labelled(&member.target.id).with(variables, context)))
             });
-            let told = told.and_then(|mut told| match told.failure.take() {
+            let reported = reported.and_then(|mut reported| match reported.failure.take() {
                 Some(error) => Err(error),
-                None => Ok(told),
+                None => Ok(reported),
             });
-            (told, member)
+            (reported, member)
         })
         .collect();
     match options.json {
         true => unless_closed(print_json(
-            &counted.iter().map(|(told, member)| document(told, member, prices)).collect(),
+            &counted.iter().map(|(reported, member)| document(reported, member, prices)).collect(),
         ))?,
         false => unless_closed(rows(&counted, prices, &mut anstream::stdout().lock()))?,
     }
-    Ok(prompts::code(counted.iter().any(|(told, _)| told.is_err())))
+    Ok(prompts::code(counted.iter().any(|(reported, _)| reported.is_err())))
 }
 
 /// The tokens of a prompt among others as scripts see them.
-fn document(told: &Result<Told>, member: &Member, prices: &Prices) -> Json {
-    match told {
-        Ok(Told { ledger: Some(ledger), assumed, .. }) => {
+fn document(reported: &Result<VersionReport>, member: &Member, prices: &Prices) -> Json {
+    match reported {
+        Ok(VersionReport { ledger: Some(ledger), assumed, .. }) => {
             let mut object = ledger.to_json();
             object["prompt"] = json!(member.target.id);
             object["source"] = json!(member.target.source);
@@ -88,13 +88,17 @@ fn document(told: &Result<Told>, member: &Member, prices: &Prices) -> Json {
 }
 
 /// A row for each prompt, and the sum.
-fn rows(counted: &[(Result<Told>, &Member)], prices: &Prices, out: &mut impl Write) -> io::Result<()> {
+fn rows(
+    counted: &[(Result<VersionReport>, &Member)],
+    prices: &Prices,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
     writeln!(out, "{bold}{:>8}  {:>14}  prompt{bold:#}", "tokens", "cost")?;
     let (mut total, mut is_exact, mut costs) = (0, true, Vec::new());
-    for (told, member) in counted {
+    for (reported, member) in counted {
         let id = printable(&member.target.id);
-        let Ok(Told { ledger: Some(ledger), assumed, .. }) = told else {
+        let Ok(VersionReport { ledger: Some(ledger), assumed, .. }) = reported else {
             writeln!(out, "{:>8}  {:>14}  {id}  {quiet}not counted, see below{quiet:#}", "-", "-")?;
             continue;
         };
@@ -118,8 +122,8 @@ fn rows(counted: &[(Result<Told>, &Member)], prices: &Prices, out: &mut impl Wri
     let sum = sum.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
     let noun = if counted.len() == 1 { "prompt" } else { "prompts" };
     writeln!(out, "{bold}{:>8}  {sum:>14}  {} {noun}{bold:#}", count(total, is_exact), counted.len())?;
-    for (told, member) in counted {
-        if let Err(error) = told {
+    for (reported, member) in counted {
+        if let Err(error) = reported {
             write!(out, "\n{}", prompts::failed(&member.target, error))?;
         }
     }

@@ -16,7 +16,7 @@ use crate::args::{Options, TrustCommand};
 use crate::output::{Outcome, print_json, say};
 
 /// Bytes that a file with a key may have.
-const MOST: u64 = 64 << 10;
+const MAX: u64 = 64 << 10;
 
 pub fn run(command: &TrustCommand, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -69,14 +69,14 @@ fn read(file: &Path) -> Result<String> {
     let name = file.to_string_lossy();
     if name == "-" {
         let mut text = String::new();
-        let read = std::io::stdin().lock().take(MOST).read_to_string(&mut text);
+        let read = std::io::stdin().lock().take(MAX).read_to_string(&mut text);
         read.map_err(|error| files::io_error("stdin", &error))?;
         return Ok(text);
     }
     if !file.exists() {
         return Err(files::not_there(file, &name));
     }
-    let text = files::read_text(file, &name, MOST)?.text().to_owned();
+    let text = files::read_text(file, &name, MAX)?.text().to_owned();
     if text.contains("PRIVATE KEY") {
         let diagnostic =
             Diagnostic::new(Code::BadKey, "this is a private key, which only its owner may have")

@@ -16,7 +16,7 @@ use crate::output::{Outcome, print_findings, print_json, say};
 use crate::progress::Progress;
 
 /// Bytes that an item may have.
-const MOST: u64 = 4 << 20;
+const MAX: u64 = 4 << 20;
 
 pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -34,8 +34,8 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
                 return Err(files::not_there(path, &name).into());
             }
             let verified = match of_space(&spaces, path) {
-                Some(located) => verify(&located.read(MOST)?)?,
-                None => trust.verify_file(path, &name, &files::read_bytes(path, &name, MOST)?)?,
+                Some(located) => verify(&located.read(MAX)?)?,
+                None => trust.verify_file(path, &name, &files::read_bytes(path, &name, MAX)?)?,
             };
             show(&name, &verified, options)
         }
@@ -43,7 +43,7 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
             let kind = kind_named(kind)?;
             let id = ItemId::new(id)?;
             let located = spaces.find(kind, &id)?.ok_or_else(|| spaces.not_found(kind, &id))?;
-            let item = located.read(MOST)?;
+            let item = located.read(MAX)?;
             let verified = verify(&item)?;
             show(&item.located.name, &verified, options)
         }
@@ -130,7 +130,7 @@ fn all(spaces: &Spaces, trust: &Trust, programs: &[(String, bool)], options: &Op
     for (done, located) in items.into_iter().enumerate() {
         progress.show(done, total);
         let head = json!({"item_type": located.kind.as_str(), "item_id": located.id.as_str(), "space": located.space.as_str()});
-        let result = located.read(MOST).and_then(|item| trust.verify(&item));
+        let result = located.read(MAX).and_then(|item| trust.verify(&item));
         let body = match &result {
             Ok(verified) => document(verified),
             Err(error) => error.to_json(),

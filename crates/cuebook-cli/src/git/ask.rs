@@ -15,7 +15,7 @@ use super::{failed, not_started};
 /// How long one question may take. Git reads objects of a local repository, which takes milliseconds.
 pub(super) const LONGEST: Duration = Duration::from_secs(30);
 /// What `git` may say at most when it is asked for a list.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// How often a program that has said everything is asked whether it has ended.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -92,8 +92,8 @@ fn too_slow() -> Error {
 pub(super) fn ask(command: &mut Command, longest: Duration) -> Result<Output> {
     let mut running = Running::start(command, longest)?;
     let complaint = running.stderr.take().map(|stderr| thread::spawn(move || read(stderr, 1 << 16)));
-    let stdout = running.stdout.take().map(|stdout| read(stdout, MOST_BYTES + 1)).unwrap_or_default();
-    let is_too_much = stdout.len() as u64 > MOST_BYTES;
+    let stdout = running.stdout.take().map(|stdout| read(stdout, MAX_BYTES + 1)).unwrap_or_default();
+    let is_too_much = stdout.len() as u64 > MAX_BYTES;
     if is_too_much {
         // It must not wait for a reader that has left.
         running.end();

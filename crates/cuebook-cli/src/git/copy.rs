@@ -18,12 +18,12 @@ use super::folder::PrivateFolder;
 use super::{FSCK, Repository, failed, path_of};
 
 /// No file of a library is larger.
-const MOST_OF_ONE: u64 = 16 << 20;
+const MAX_OF_ONE: u64 = 16 << 20;
 /// Bytes of all files together, and how many of them.
-const MOST_OF_ALL: u64 = 256 << 20;
-const MOST_FILES: usize = 50_000;
+const MAX_OF_ALL: u64 = 256 << 20;
+const MAX_FILES: usize = 50_000;
 /// Links that lead to links.
-const MOST_LINKS: usize = 8;
+const MAX_LINKS: usize = 8;
 /// The folders of a project that hold what a library reads.
 const PLACES: [&str; 5] = ["prompts", "user_data", "ecosystem", ".ai", CONFIG_FILE];
 
@@ -48,7 +48,7 @@ struct Blob {
 impl Blob {
     /// Whether it is here and small enough.
     fn fits(&self) -> bool {
-        self.size.is_some_and(|size| size <= MOST_OF_ONE)
+        self.size.is_some_and(|size| size <= MAX_OF_ONE)
     }
 }
 
@@ -210,7 +210,7 @@ impl Tree {
         let chosen: Vec<(&Path, &Blob)> =
             entries.filter(|(_, blob)| blob.fits()).map(|(path, blob)| (path.as_path(), blob)).collect();
         let bytes: u64 = chosen.iter().filter_map(|(_, blob)| blob.size).sum();
-        (chosen.len() <= MOST_FILES && bytes <= MOST_OF_ALL).then_some(chosen)
+        (chosen.len() <= MAX_FILES && bytes <= MAX_OF_ALL).then_some(chosen)
     }
 
     /// Asks for the content of files, and hands it on, one after the other. Links come last, when it is known what they say.
@@ -224,10 +224,10 @@ impl Tree {
             chosen.iter().map(|(path, blob)| CopiedFile { place: path.to_path_buf(), path, blob }).collect();
         let (mut files, mut bytes) = (0, 0);
         // Each round follows links by one step.
-        for _ in 0..=MOST_LINKS {
+        for _ in 0..=MAX_LINKS {
             files += wanted.len();
             bytes += wanted.iter().filter_map(|wanted| wanted.blob.size).sum::<u64>();
-            if files > MOST_FILES || bytes > MOST_OF_ALL {
+            if files > MAX_FILES || bytes > MAX_OF_ALL {
                 return Err(self.too_large());
             }
             let mut links = Vec::new();
@@ -236,9 +236,9 @@ impl Tree {
                     return write(&wanted.place, bytes);
                 }
                 // Counted while they are followed: many links may lead to one large folder.
-                let room = (MOST_FILES + 1).saturating_sub(files + links.len());
+                let room = (MAX_FILES + 1).saturating_sub(files + links.len());
                 links.extend(self.behind(wanted, &path_of(bytes), room));
-                if files + links.len() > MOST_FILES { Err(self.too_large()) } else { Ok(()) }
+                if files + links.len() > MAX_FILES { Err(self.too_large()) } else { Ok(()) }
             })?;
             if links.is_empty() {
                 return Ok(());
@@ -299,7 +299,7 @@ fn contents(
     wanted: &[CopiedFile<'_>],
     mut take: impl FnMut(&CopiedFile<'_>, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut command = repository.git();
+    let mut command = repository.git()?;
     command.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stderr(Stdio::null());
     let mut running = Running::start(&mut command, LONGEST)?;
     let (stdin, stdout) = (running.stdin.take(), running.stdout.take());

@@ -16,7 +16,7 @@ use super::{failed, no_repository};
 const FILES: [&str; 4] = ["HEAD", "config", "packed-refs", "index"];
 const FOLDERS: [&str; 2] = ["objects", "refs"];
 /// Longer than any path.
-const MOST_OF_A_PATH: u64 = 1 << 16;
+const MAX_OF_A_PATH: u64 = 1 << 16;
 
 /// The top of the tree that a folder lies in, and the folder of its repository.
 pub(super) fn find(root: &Path) -> Result<(PathBuf, PathBuf)> {
@@ -66,7 +66,7 @@ fn text(file: &Path) -> Option<String> {
         return None;
     }
     let mut text = String::new();
-    fs::File::open(file).ok()?.take(MOST_OF_A_PATH).read_to_string(&mut text).ok()?;
+    fs::File::open(file).ok()?.take(MAX_OF_A_PATH).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -80,7 +80,7 @@ pub fn pages() -> Vec<Page> {
     links(&summary()).into_iter().map(|(target, _)| page(target)).collect()
 }
 
-/// Where links of Markdown lead, and the lines they stand on. What stands in code is none.
+/// Where links of Markdown lead, and the lines they stand on. Code has no links.
 fn links(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     let mut fence: Option<String> = None;
@@ -284,7 +284,7 @@ fn joined(page: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// In the built book nobody sees which file a block is, unless the paragraph before it says so.
+/// In the built book no one sees which file a block is, unless the paragraph before it says so.
 pub fn a_file_is_named_before_it_is_shown() {
     let mut wrong = Vec::new();
     for page in pages() {

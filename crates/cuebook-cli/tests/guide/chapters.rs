@@ -5,12 +5,12 @@ use std::path::Path;
 use crate::book::{self, Page};
 use crate::programs;
 use crate::support::python_or_skip;
-use crate::support::transcript::{self, Stage};
+use crate::support::transcript::{self, Setup};
 
 /// One reader follows all chapters, so each begins where the one before it ended.
 pub fn the_guide_is_true() {
     let Some(()) = python_or_skip() else { return };
-    let mut stage = Stage::new();
+    let mut stage = Setup::new();
     #[cfg(unix)]
     stage.program("cargo", &programs::stand_in());
     let mut wrong = String::new();

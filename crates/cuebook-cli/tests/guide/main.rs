@@ -32,7 +32,7 @@ const CHECKS: &[(&str, fn())] = &[
     ("every_command_is_in_the_book", generated::every_command_is_in_the_book),
     ("every_topic_is_named", complete::every_topic_is_named),
     ("every_exit_code_is_named", complete::every_exit_code_is_named),
-    ("every_limit_is_told_and_true", complete::every_limit_is_told_and_true),
+    ("every_limit_is_listed_and_true", complete::every_limit_is_listed_and_true),
     ("the_summary_lists_every_page", book::the_summary_lists_every_page),
     ("every_link_leads_somewhere", book::every_link_leads_somewhere),
     ("a_file_is_named_before_it_is_shown", book::a_file_is_named_before_it_is_shown),

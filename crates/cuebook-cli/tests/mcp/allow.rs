@@ -253,7 +253,7 @@ fn a_directive_is_served_only_if_its_signature_is_valid() {
         let (answers, _) = converse(&project, &[], &messages);
         let got = answer(&answers, 1);
         assert_eq!(code(got), wanted, "{got:#}");
-        assert!(got["error"]["data"]["hint"].as_str().unwrap().contains("cuebook sign"), "{got:#}");
+        assert!(got["error"]["data"]["hint"].as_str().unwrap().contains("sign it"), "{got:#}");
         assert_eq!(code(answer(&answers, 3)), wanted);
         let text = answers.iter().map(Json::to_string).collect::<String>();
         assert!(!text.contains("SECRET WORDS"), "{text}");

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 const WATCHDOG: Duration = Duration::from_secs(30);
 
 /// Address space of a command, in KiB. What it really uses is less; a bomb would need far more.
-const MOST_MEMORY: u32 = 2_000_000;
+const MAX_MEMORY: u32 = 2_000_000;
 
 /// The command itself.
 pub const CUEBOOK: &str = env!("CARGO_BIN_EXE_cuebook");
@@ -75,7 +75,7 @@ impl Project {
         let mut command = Command::new("sh");
         command
             .arg("-c")
-            .arg(format!("ulimit -v {MOST_MEMORY}; exec \"$0\" \"$@\""))
+            .arg(format!("ulimit -v {MAX_MEMORY}; exec \"$0\" \"$@\""))
             .arg(CUEBOOK)
             .args(args)
             .current_dir(self.root())

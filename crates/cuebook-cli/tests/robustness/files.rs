@@ -86,7 +86,7 @@ fn a_template_of_200_megabytes_is_refused_unread() {
         &["render", "p"],
         "\
 error[CB112]: prompts/p/template.md: the file has 209715200 bytes, but the limit is 4194304
-help: raise `limits.file_size` in cuebook.toml if you need a file of this size",
+help: if you need a file of this size, raise `limits.file_size` in cuebook.toml, and grant it: cuebook allow",
     );
 }
 
@@ -277,7 +277,7 @@ fn an_unreachable_prompt_is_reported_by_check() {
     assert_eq!(own.len(), 2, "{}", listed.text());
     let checked = project.run(&["check", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
-    let told: Vec<&str> = report
+    let reported: Vec<&str> = report
         .as_array()
         .unwrap()
         .iter()
@@ -285,7 +285,7 @@ fn an_unreachable_prompt_is_reported_by_check() {
         .map(|finding| finding["file"].as_str().unwrap())
         .collect();
     assert_eq!(
-        told,
+        reported,
         ["prompts/a\\b", "prompts/bad\u{fffd}", "prompts/b\u{fffd}.prompty", "prompts/new\nline"]
     );
 }

@@ -1,5 +1,5 @@
-//! Files, templates and circumstances that nobody wishes for: none makes the command panic, hang, use up the memory, or
-//! write half a result, and each is told by name, place and way out.
+//! Hostile files, templates and surroundings: none makes the command panic, hang, use up the memory, or
+//! write half a result, and each is reported by name, place and way out.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
@@ -11,7 +11,7 @@ mod robust_support;
 
 mod files;
 mod packs;
-mod surroundings;
+mod streams_and_folders;
 mod templates;
 
 use std::fs;

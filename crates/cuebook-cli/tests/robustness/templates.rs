@@ -79,7 +79,7 @@ error[CB505]: templates or macros are nested more than 500 deep
   |            |
   |            used from here
   |
-  = help: templates include each other in a cycle: prompts/p/template.md → prompts/p/template.md; if the recursion ends, raise `limits.recursion` in cuebook.toml",
+  = help: templates include each other in a cycle: prompts/p/template.md → prompts/p/template.md; if the recursion ends, raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow",
     );
     assert_eq!(hostile("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), "CB505");
     assert_eq!(hostile("{% extends 'p/template.md' %}"), "CB307");
@@ -101,7 +101,7 @@ error[CB504]: the template exceeded 5000000 steps
 1 | {% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}
   |                                         ^^^^^^^^^^^^^
   |
-  = help: look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml",
+  = help: look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml, and grant it: cuebook allow",
     );
     let code = hostile("{% for i in range(1000000000) %}{% endfor %}");
     assert!(["CB501", "CB504", "CB506"].contains(&&*code), "{code}");

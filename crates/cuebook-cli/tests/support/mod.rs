@@ -76,7 +76,7 @@ impl Project {
         std::os::unix::fs::symlink(to, from).unwrap();
     }
 
-    /// A program with a clean environment. It finds `cuebook` first on its PATH and has nobody to ask.
+    /// A program with a clean environment. It finds `cuebook` first on its PATH and no terminal to ask on.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_cuebook")).parent().unwrap().to_owned();
         let system = std::env::var_os("PATH").unwrap_or_default();
@@ -106,7 +106,7 @@ pub fn decoded(text: &str) -> String {
     bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
-/// Runs a command whose stdout nobody reads any more, and gives its exit code.
+/// Runs a command whose stdout no one reads any more, and gives its exit code.
 pub fn code_when_closed(mut command: Command) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

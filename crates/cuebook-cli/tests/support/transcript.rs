@@ -21,7 +21,7 @@
 //! A model answers at `localhost:8080`: that is what a page writes into its files. A server of the test stands behind it, at
 //! another port, and if a page has no file of a provider, one is written: `home/.ai/config/providers/local.yaml`.
 //!
-//! The chapters of a guide are pages that go on where the one before them ended: [`Stage`] is where they play. There `$ cd` holds
+//! The chapters of a guide are pages that go on where the one before them ended: [`Setup`] is where they play. There `$ cd` holds
 //! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook mock …` has
 //! the model say what the file of `--script` says, or a greeting.
 
@@ -70,13 +70,13 @@ pub struct Run {
 
 /// Runs the blocks of a page in a fresh project.
 pub fn run(page: &str) -> Run {
-    let mut stage = Stage::new();
+    let mut stage = Setup::new();
     stage.walks = false;
     stage.run(page)
 }
 
 /// Where pages play: a project, and the folder that the reader stands in.
-pub struct Stage {
+pub struct Setup {
     pub project: Project,
     /// Where the reader is, and the next page begins.
     folder: PathBuf,
@@ -86,11 +86,11 @@ pub struct Stage {
     variables: Vec<(String, OsString)>,
 }
 
-impl Stage {
+impl Setup {
     /// An empty folder, for pages that follow each other.
-    pub fn new() -> Stage {
+    pub fn new() -> Setup {
         let project = Project::new();
-        Stage { folder: project.path().to_owned(), project, walks: true, variables: Vec::new() }
+        Setup { folder: project.path().to_owned(), project, walks: true, variables: Vec::new() }
     }
 
     /// Every command finds this in its environment.
@@ -126,7 +126,7 @@ impl Stage {
     }
 }
 
-fn run_on(stage: &mut Stage, page: &str) -> Run {
+fn run_on(stage: &mut Setup, page: &str) -> Run {
     let mut run = Run { rewritten: String::new(), printed: String::new() };
     let mut lines = page.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -193,14 +193,14 @@ fn run_on(stage: &mut Stage, page: &str) -> Run {
     run
 }
 
-/// Has somebody listen where the page's model is, and gives the real address.
+/// Starts a listener where the page's model is, and gives the real address.
 fn listen(project: &mut Project) -> String {
     let start = || Mock::start(Script::new()).expect("a port");
     project.model.get_or_insert_with(start).url().trim_start_matches("http://").to_owned()
 }
 
 /// Runs one session. What matches stays as it is written, with its `...`.
-fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
+fn session(stage: &mut Setup, body: &[&str], printed: &mut String) -> String {
     let mut rewritten = String::new();
     let mut folder = stage.folder.clone();
     let mut lines = body.iter().peekable();
@@ -256,7 +256,7 @@ fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
     rewritten
 }
 
-fn outcome(stage: &Stage, command: &str, folder: &Path) -> String {
+fn outcome(stage: &Setup, command: &str, folder: &Path) -> String {
     let project = &stage.project;
     let command = match &project.model {
         Some(model) => &command.replace(SERVER, model.url().trim_start_matches("http://")),
@@ -318,7 +318,7 @@ pub fn normalise(text: &str, root: &Path) -> String {
         } else if out.ends_with('-') && has_shape(rest, "ddddddddddddd") {
             out.push_str("<THREAD>");
             rest = &rest[13..];
-            // Two that began in the same moment are told apart by a number.
+            // Two that began in the same moment are distinguished by a number.
             if let Some(after) = rest.strip_prefix('-')
                 && has_shape(after, "d")
             {

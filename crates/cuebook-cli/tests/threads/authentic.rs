@@ -6,7 +6,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::json;
 
 use crate::greeting::{THREADED, stage};
-use crate::stage::{Stage, err, out};
+use crate::setup::{Setup, err, out};
 
 /// A prompt with one tool.
 const TELLER: &str = "---\nname: teller\nmodel: mock-model\ntools:\n  - name: tell\n    kind: function\n    description: Tells something.\n    parameters:\n      - {name: command, kind: string, required: true}\n---\nuser:\nTell me.\n";
@@ -26,26 +26,26 @@ db.execute('update cuebook_threads set last_hash = ?' + sys.argv[4], (last,))
 db.commit()
 ";
 
-fn python(stage: &Stage, program: &str, args: &[&str]) {
+fn python(stage: &Setup, program: &str, args: &[&str]) {
     let file = stage.project.path().join(".ai/state/threads.db");
     let done = Command::new("python3").args(["-c", program]).arg(file).args(args).output().unwrap();
     assert!(done.status.success(), "{}", err(&done));
 }
 
-fn change(stage: &Stage, statement: &str) {
+fn change(stage: &Setup, statement: &str) {
     let program =
         "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.commit()";
     python(stage, program, &[statement]);
 }
 
 /// A prompt's thread that may run the harmless tool, and stopped before it did anything.
-fn stopped() -> (Stage, String) {
+fn stopped() -> (Setup, String) {
     let bash = Reply::call("c1", "tell", json!({"command": "touch pwned"})).usage(10, 2);
     let files = [
         (".ai/directives/demo/greet.md", crate::greeting::GREET),
         (".ai/tools/demo/harmless.yaml", HARMLESS),
     ];
-    let stage = Stage::new(Script::new().reply(bash).text("Done.").forever(), &files);
+    let stage = Setup::new(Script::new().reply(bash).text("Done.").forever(), &files);
     stage.project.write("teller.prompty", TELLER);
     let output = stage.run(&["run", "teller.prompty", "--tool", "tell=demo/harmless", "--limit", "turns=0"]);
     assert!(err(&output).contains("[CB716]"), "{}", err(&output));
@@ -55,7 +55,7 @@ fn stopped() -> (Stage, String) {
 
 #[test]
 fn a_rehashed_log_gives_a_thread_no_power() {
-    let resume = |stage: &Stage, id: &str, more: &[&str]| {
+    let resume = |stage: &Setup, id: &str, more: &[&str]| {
         let args = ["thread", "resume", id, "--limit", "turns=5", "--allow-again"];
         stage.run(&[&args[..], more].concat())
     };
@@ -138,6 +138,31 @@ fn a_store_that_leads_in_a_circle_hangs_nothing() {
     assert!(err(&refused).contains("its tables are not Cuebook's"), "{}", err(&refused));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_changed_row_ends_no_other_process() {
+    for sealed in ["", ", log_key = null, seal = null"] {
+        let (stage, _) = stopped();
+        // Only processes of this name are ever ended.
+        let program = stage.project.home().join("cuebook");
+        std::fs::copy("/bin/sleep", &program).unwrap();
+        let mut other = Command::new(program).arg("600").spawn().unwrap();
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", other.id())).unwrap();
+        let began = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().to_owned();
+        let pid = other.id();
+        change(
+            &stage,
+            &format!("update cuebook_threads set status = 'running', pid = {pid}, began = {began}{sealed}"),
+        );
+        let id = stage.id();
+        let refused = stage.run(&["thread", "cancel", &id]);
+        assert!(err(&refused).contains("[CB713]"), "{}", err(&refused));
+        assert!(other.try_wait().unwrap().is_none(), "the other process was ended");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}
+
 #[test]
 fn a_thread_that_nobody_can_sweep_is_cancelled_by_force() {
     let (stage, _) = stopped();
@@ -195,7 +220,7 @@ fn a_misspelt_store_address_shows_no_password_and_makes_no_file() {
             assert!(!said.contains("hunter22"), "{place}: {said}");
         }
     }
-    crate::stage::search(stage.project.path(), &mut |path, _| {
+    crate::setup::search(stage.project.path(), &mut |path, _| {
         assert!(!path.to_string_lossy().contains("hunter"), "{}", path.display());
     });
     assert_eq!(stage.mock.requests().len(), 0);
@@ -208,7 +233,7 @@ fn a_thread_is_taken_over_from_a_process_that_seems_to_live() {
     stage.project.write("prompts/ask/template.md", "Say hello.\n");
     assert!(stage.run(&["run", "ask", "--model", "fast", "--async"]).status.success());
     let id = stage.id();
-    assert!(stage.mock.wait_for_requests(1, crate::stage::PATIENCE));
+    assert!(stage.mock.wait_for_requests(1, crate::setup::PATIENCE));
     let refused = stage.run(&["thread", "resume", &id]);
     assert!(err(&refused).contains("[CB713]") && err(&refused).contains("--take-over"), "{}", err(&refused));
     let output = stage.run(&["thread", "resume", &id, "--take-over"]);

@@ -1,9 +1,9 @@
-//! A dry run of a thread: all that would keep it from beginning is told, and nothing begins.
+//! A dry run of a thread: all that would keep it from beginning is reported, and nothing begins.
 
 use cuebook_mock::Script;
 
 use crate::greeting::{GREET, THREADED};
-use crate::stage::{Stage, err, out};
+use crate::setup::{Setup, err, out};
 
 #[test]
 fn a_dry_run_reports_errors_and_starts_no_thread() {
@@ -12,7 +12,7 @@ fn a_dry_run_reports_errors_and_starts_no_thread() {
     wide.replace_range(permitted, "<permissions>*");
     let wide = wide.replace("name=\"greet\"", "name=\"wide\"");
     let files = [(".ai/directives/demo/greet.md", GREET), (".ai/directives/demo/wide.md", &wide)];
-    let stage = Stage::new(Script::new(), &files.map(|(path, text)| (path, text)));
+    let stage = Setup::new(Script::new(), &files.map(|(path, text)| (path, text)));
     let dry = |item: &str, more: &[&str], has_key: bool| {
         let mut args = THREADED.to_vec();
         args[2] = item;

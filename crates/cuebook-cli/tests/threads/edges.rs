@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cuebook_mock::{Api, Reply, Script};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{Stage, err, out, returned, search};
+use crate::setup::{Setup, err, out, returned, search};
 
 const GREET: &str = r#"# Greet
 
@@ -35,7 +35,7 @@ const PEEK: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\nexecutor_i
 /// What no output, file or log may show.
 const SECRET: &str = "violet-5f0e8d7c6b5a4938";
 
-fn stage(script: Script) -> Stage {
+fn stage(script: Script) -> Setup {
     let asks = PEEK.replace("config:", "env_config: {env: {CUEBOOK_STORE: \"${CUEBOOK_STORE}\"}}\nconfig:");
     let files = [
         (".ai/directives/demo/greet.md", GREET),
@@ -43,7 +43,7 @@ fn stage(script: Script) -> Stage {
         (".ai/tools/demo/peek.yaml", PEEK),
         (".ai/tools/demo/asks.yaml", &asks),
     ];
-    Stage::new(script, &files)
+    Setup::new(script, &files)
 }
 
 fn executes(tool: &str, parameters: Json) -> Reply {
@@ -142,8 +142,8 @@ fn the_store_password_reaches_only_tools_that_name_it() {
     let mut command = stage.command(&[words(THREADED), words("--store threads.db")].concat());
     let output = command.env("CUEBOOK_STORE", &store).output().unwrap();
     assert!(output.status.success(), "{}", err(&output));
-    let told = stage.mock.requests()[1].body["messages"].to_string();
-    assert!(told.contains("unset") && !told.contains(SECRET), "{told}");
+    let reported = stage.mock.requests()[1].body["messages"].to_string();
+    assert!(reported.contains("unset") && !reported.contains(SECRET), "{reported}");
 }
 
 #[test]
@@ -236,8 +236,8 @@ fn a_secret_provider_option_is_never_shown() {
         assert!(!out(output).contains(SECRET) && !err(output).contains(SECRET), "{}", out(output));
     }
     // What is no secret stays: in the answer of the tool, and for the model.
-    let told = stage.mock.requests().pop().unwrap().body["messages"].to_string();
-    assert!(told.contains("[secret] and flexible words"), "{told}");
+    let reported = stage.mock.requests().pop().unwrap().body["messages"].to_string();
+    assert!(reported.contains("[secret] and flexible words"), "{reported}");
     std::fs::remove_file(stage.project.path().join(file)).unwrap();
     search(stage.project.path(), &mut |path, bytes| {
         let found = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
@@ -267,7 +267,7 @@ fn a_missing_tool_item_is_reported_before_the_start() {
 }
 
 /// Waits until no thread runs.
-fn settled(stage: &Stage) {
+fn settled(stage: &Setup) {
     let began = Instant::now();
     while out(&stage.run(&words("thread list --json --status running --status created"))) != "[]\n" {
         assert!(began.elapsed() < Duration::from_secs(60));
@@ -346,12 +346,12 @@ fn a_bad_limit_option_names_the_option() {
     {
         let line = format!("execute directive demo/far --param user=Ann --thread --limit {limit}");
         let output = stage.run(&words(&line));
-        let told = err(&output);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains("[CB715]") && told.contains(&format!("--limit {limit}")), "{told}");
-        assert!(told.contains(said) && !told.contains("far.md"), "{told}");
+        let reported = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{reported}");
+        assert!(reported.contains("[CB715]") && reported.contains(&format!("--limit {limit}")), "{reported}");
+        assert!(reported.contains(said) && !reported.contains("far.md"), "{reported}");
     }
-    // Whoever calls over a protocol has no options, and no line of the directive is wrong either.
+    // A caller that calls over a protocol has no options, and no line of the directive is wrong either.
     assert!(stage.mock.requests().is_empty());
 }
 
@@ -411,9 +411,9 @@ fn check_and_run_report_an_invalid_limit() {
         let checked = out(&stage.run(&words("check demo/far")));
         assert!(checked.contains("far.md:11:") && checked.contains(said), "{checked}");
         assert!(!checked.contains("spend_currency`"), "{checked}");
-        let told = err(&stage.run(&words("execute directive demo/far --param user=Ann --thread")));
-        assert!(told.contains("error[CB715]") && told.contains("far.md:11:"), "{told}");
-        assert!(told.contains(said), "{told}");
+        let reported = err(&stage.run(&words("execute directive demo/far --param user=Ann --thread")));
+        assert!(reported.contains("error[CB715]") && reported.contains("far.md:11:"), "{reported}");
+        assert!(reported.contains(said), "{reported}");
     }
     assert!(stage.mock.requests().is_empty());
 }
@@ -421,18 +421,21 @@ fn check_and_run_report_an_invalid_limit() {
 #[test]
 fn a_command_that_is_suggested_finds_the_thread_where_it_is() {
     let stage = stage(Script::new().reply(returned("Hi")));
-    let told = err(&stage.run(&words(&format!("{THREADED} --limit turns=0 --store other.db"))));
-    let command = told
+    let reported = err(&stage.run(&words(&format!("{THREADED} --limit turns=0 --store other.db"))));
+    let command = reported
         .split("`cuebook ")
         .nth(1)
         .and_then(|rest| rest.split('`').next())
-        .unwrap_or_else(|| panic!("{told}"));
+        .unwrap_or_else(|| panic!("{reported}"));
     assert!(command.starts_with("thread resume --store other.db demo/greet/greet-"), "{command}");
     let resumed = stage.run(&words(command));
     assert!(resumed.status.success(), "{}", err(&resumed));
-    let told = err(&stage.run(&words(&format!("{THREADED} --async --store other.db"))));
-    assert!(told.contains("follow it: cuebook thread tail --store other.db demo/greet/greet-"), "{told}");
-    let id = told.rsplit(' ').next().unwrap().trim().to_owned();
+    let reported = err(&stage.run(&words(&format!("{THREADED} --async --store other.db"))));
+    assert!(
+        reported.contains("follow it: cuebook thread tail --store other.db demo/greet/greet-"),
+        "{reported}"
+    );
+    let id = reported.rsplit(' ').next().unwrap().trim().to_owned();
     let tailed = stage.run(&["thread", "tail", "--store", "other.db", &id]);
     assert!(tailed.status.success(), "{}", err(&tailed));
 }

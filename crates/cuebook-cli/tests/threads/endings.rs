@@ -1,5 +1,5 @@
 //! How the processes of threads end, and what becomes of their tools: with the real binary, real signals, and a model that says
-//! what it was told to say.
+//! what its script says.
 
 use std::process::Output;
 
@@ -7,7 +7,7 @@ use cuebook_mock::{Reply, Script};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{Stage, err, gone, kinds, out, returned, runs, shell, silent};
+use crate::setup::{Setup, err, gone, kinds, out, returned, runs, shell, silent};
 
 const THREADED: [&str; 4] = ["execute", "directive", "demo/greet", "--thread"];
 
@@ -34,17 +34,17 @@ Greet.
     )
 }
 
-fn stage(script: Script) -> Stage {
+fn stage(script: Script) -> Setup {
     let bash = "<execute><tool>rye.bash.bash</tool></execute>";
     let both = "<execute><tool>rye.bash.bash</tool><directive>demo.*</directive></execute>";
     let files = [
         (".ai/directives/demo/greet.md", directive("greet", "0.5", bash)),
         (".ai/directives/demo/parent.md", directive("parent", "2", both)),
     ];
-    Stage::new(script, &files.each_ref().map(|(path, text)| (*path, text.as_str())))
+    Setup::new(script, &files.each_ref().map(|(path, text)| (*path, text.as_str())))
 }
 
-impl Stage {
+impl Setup {
     /// Starts a detached thread: its name and its process. Its tools run without the sandbox, in which nothing
     /// outlives anything.
     fn detached(&self) -> (String, Pid) {
@@ -92,8 +92,8 @@ fn sigterm_stops_tools_and_leaves_a_resumable_thread() {
         let result = events.iter().find(|event| event["event_type"] == "tool_call_result").unwrap();
         assert!(result["payload"]["result"].to_string().contains("cancelled"), "{result:#}");
         stage.resumes(&id);
-        let told = stage.mock.requests().pop().unwrap().body.to_string();
-        assert!(told.contains("Command was cancelled"), "{told}");
+        let reported = stage.mock.requests().pop().unwrap().body.to_string();
+        assert!(reported.contains("Command was cancelled"), "{reported}");
     }
 }
 
@@ -146,8 +146,8 @@ fn a_surviving_tool_is_stopped_before_a_resume() {
     let output = stage.resumes(&id);
     assert!(!runs(&tool), "the tool still runs");
     assert!(err(&output).contains("resumed; stopped 1 tool that was left running\n"), "{}", err(&output));
-    let told = stage.mock.requests().pop().unwrap().body.to_string();
-    assert!(told.contains("Its remaining processes were stopped."), "{told}");
+    let reported = stage.mock.requests().pop().unwrap().body.to_string();
+    assert!(reported.contains("Its remaining processes were stopped."), "{reported}");
 }
 
 #[test]

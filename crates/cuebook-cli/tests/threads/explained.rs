@@ -4,19 +4,42 @@ use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::stage;
-use crate::stage::{Stage, err, out, returned, shell};
+use crate::setup::{Setup, err, out, returned, shell};
 
 const TEMPLATE: &str = "First line.\nWeigh {{ word }}.\nLast line.\n";
 
-fn explained(stage: &Stage) -> String {
+fn explained(stage: &Setup) -> String {
     let output = stage.run(&["thread", "show", &stage.id(), "--explain"]);
     assert!(output.status.success(), "{}", err(&output));
     let text = out(&output);
     text.split_once("\n\n").unwrap().1.to_owned()
 }
 
-fn as_json(stage: &Stage) -> Json {
+fn as_json(stage: &Setup) -> Json {
     stage.json(&["thread", "show", &stage.id(), "--explain"])
+}
+
+#[test]
+fn an_input_without_a_value_leaves_the_origins_around_it() {
+    let stage = stage(Script::new().text("Light."));
+    let prompt = "---\ninputs:\n  word: {kind: string, default: iron}\n  past: {kind: thread}\n  photo: {kind: image}\n---\n\
+                  system:\nWeigh {{ word }}.\n{{ past }}\nuser:\nLook: {{ photo }} now\n";
+    stage.project.write("prompts/scales.prompty", prompt);
+    stage.run(&["run", "scales", "--model", "fast"]);
+    let json = as_json(&stage);
+    let texts = |message: usize| -> Vec<(String, String)> {
+        let pieces = json["explained"][message]["pieces"].as_array().unwrap().iter();
+        pieces
+            .map(|piece| {
+                (piece["text"].as_str().unwrap().into(), piece["origin"]["kind"].as_str().unwrap().into())
+            })
+            .collect()
+    };
+    let expected = |all: &[(&str, &str)]| -> Vec<(String, String)> {
+        all.iter().map(|(text, kind)| ((*text).into(), (*kind).into())).collect()
+    };
+    assert_eq!(texts(0), expected(&[("Weigh ", "literal"), ("iron", "value"), (".", "literal")]));
+    assert_eq!(texts(1), expected(&[("Look: ", "literal"), (" now", "literal")]));
 }
 
 #[test]

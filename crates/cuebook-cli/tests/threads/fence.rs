@@ -14,7 +14,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::{GREET, THREADED, stage};
-use crate::stage::{KEY, PATIENCE, Stage, err, out, returned, shell};
+use crate::setup::{KEY, PATIENCE, Setup, err, out, returned, shell};
 use crate::support::decoded;
 
 /// Looks everywhere for secrets, and changes their form so that nothing can hide them.
@@ -23,20 +23,20 @@ const SEARCH: &str = "(env; cat /proc/*/environ /proc/*/task/*/environ .env .ai/
                       MOCK_KEY|correct-horse|my-private-ssh-key|PRIVATE KEY|thread_started' | sort -u | base64 -w0";
 
 /// The tool results that a thread's model receives.
-fn told(stage: &Stage) -> String {
+fn reported(stage: &Setup) -> String {
     stage.mock.requests().last().unwrap().body["messages"].to_string()
 }
 
-fn grant(stage: &Stage, request: Request) {
+fn grant(stage: &Setup, request: Request) {
     let home = stage.project.path().join("home");
     let spaces = Spaces::new(&stage.project.path().canonicalize().unwrap(), Some(&home));
     Grants::of(&spaces).unwrap().allow(&[request], jiff::Timestamp::UNIX_EPOCH).unwrap();
 }
 
 /// A stage whose model says nothing, with tools.
-fn with_tools(tools: &[(&str, &str)]) -> Stage {
+fn with_tools(tools: &[(&str, &str)]) -> Setup {
     let directive = [(".ai/directives/demo/greet.md", GREET)];
-    Stage::new(Script::new(), &[&directive[..], tools].concat())
+    Setup::new(Script::new(), &[&directive[..], tools].concat())
 }
 
 /// Whether a process has this word among its arguments, as the host sees them.
@@ -49,9 +49,9 @@ fn runs(word: &str) -> bool {
         .any(|arguments| arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
 }
 
-fn fenced(stage: &Stage, command: &str) -> Output {
+fn fenced(stage: &Setup, command: &str) -> Output {
     let command = format!("command={command}");
-    stage.run(&["execute", "tool", "rye/bash/bash", "--fenced", "--param", &command, "--json"])
+    stage.run(&["execute", "tool", "rye/bash/bash", "--sandbox", "--param", &command, "--json"])
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_tool_of_a_thread_finds_no_secret() {
     stage.project.write("home/.ssh/id", "my-private-ssh-key");
     let output = stage.threaded(&[]);
     assert!(output.status.success(), "{}", err(&output));
-    let found = decoded(&told(&stage));
+    let found = decoded(&reported(&stage));
     // It did look: these are the tool's own variables.
     assert!(found.contains("HOME=/tmp") && found.contains("RYE_PARENT_THREAD_ID="), "{found}");
     for secret in [KEY, "MOCK_KEY", "correct-horse", "my-private-ssh-key", "PRIVATE KEY", "thread_started"] {
@@ -123,6 +123,25 @@ fn a_fenced_tool_cannot_change_what_carries_trust() {
 }
 
 #[test]
+fn a_fenced_tool_makes_no_program_with_the_rights_of_its_owner() {
+    let stage = stage(Script::new());
+    let output = fenced(
+        &stage,
+        "echo x > a; echo x > b; chmod 755 a; chmod 4755 a; chmod u+s b; install -m 4755 b c; cp --preserve=mode a d; \
+         python3 -c 'import os; os.open(\"e\", os.O_CREAT | os.O_WRONLY, 0o4755)'; \
+         python3 -c 'import os; os.mknod(\"f\", 0o104755)'; python3 -c 'import os; os.open(\"g\", os.O_CREAT | os.O_WRONLY, 0o755)'; \
+         mkdir h; chmod 2775 h; true",
+    );
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+    let root = stage.project.path();
+    let mode = |name: &str| root.join(name).metadata().map_or(0, |file| file.permissions().mode() & 0o7777);
+    assert_eq!((mode("a"), mode("g") & 0o700, mode("h") & 0o2000), (0o755, 0o700, 0o2000));
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        assert_eq!(mode(name) & 0o4000, 0, "{name}");
+    }
+}
+
+#[test]
 fn a_fenced_tool_cannot_lead_a_submodule_to_another_repository() {
     let stage = stage(Script::new());
     stage.project.write("lib/deep/.git", "gitdir: ../../.git/modules/lib\n");
@@ -177,13 +196,13 @@ fn a_model_cannot_write_settings_with_the_file_tools() {
     for name in names {
         assert!(!stage.project.path().join(name).exists(), "{name}");
     }
-    assert!(stage.project.path().join("fine.txt").is_file(), "{}", told(&stage));
+    assert!(stage.project.path().join("fine.txt").is_file(), "{}", reported(&stage));
 }
 
 /// A stage whose directive may use the file tools.
-fn stage_with_files(script: Script) -> Stage {
+fn stage_with_files(script: Script) -> Setup {
     let text = GREET.replace("rye.bash.bash", "rye.file-system.write").replace("turns=\"4\"", "turns=\"20\"");
-    Stage::new(script, &[(".ai/directives/demo/greet.md", &text)])
+    Setup::new(script, &[(".ai/directives/demo/greet.md", &text)])
 }
 
 #[test]
@@ -265,7 +284,7 @@ fn a_fenced_tool_ends_with_its_thread() {
 }
 
 /// A stage whose model looks into the home folder and writes what carries trust.
-fn curious() -> Stage {
+fn curious() -> Setup {
     let stage =
         stage(Script::new().reply(shell("cat home/secret; echo x > .env; env | rev")).reply(returned("Hi")));
     stage.project.write("home/secret", "in-the-home-folder");
@@ -273,12 +292,15 @@ fn curious() -> Stage {
 }
 
 /// Whether the tool of a thread got out of the fence. No key reaches it, fenced or not.
-fn gets_out(stage: &Stage, more: &[&str]) -> bool {
+fn gets_out(stage: &Setup, more: &[&str]) -> bool {
     let output = stage.threaded(more);
     assert!(output.status.success(), "{}", err(&output));
-    let told = told(stage);
-    assert!(told.contains("=EMOH") && !told.contains(&KEY.chars().rev().collect::<String>()), "{told}");
-    let is_out = told.contains("in-the-home-folder");
+    let reported = reported(stage);
+    assert!(
+        reported.contains("=EMOH") && !reported.contains(&KEY.chars().rev().collect::<String>()),
+        "{reported}"
+    );
+    let is_out = reported.contains("in-the-home-folder");
     assert_eq!(stage.project.path().join(".env").exists(), is_out);
     is_out
 }
@@ -294,7 +316,7 @@ fn the_user_lifts_the_fence_for_one_run() {
 #[test]
 fn the_user_lifts_the_fence_for_a_project_and_takes_that_back() {
     let one = curious();
-    let allow = ["allow", "--unfenced"];
+    let allow = ["allow", "--no-sandbox"];
     // Without a terminal the user must say yes in so many words.
     assert!(!one.run(&allow).status.success());
     assert!(one.json(&["doctor"])["tools_fenced"] == true);
@@ -315,8 +337,8 @@ fn the_user_lifts_the_fence_for_a_project_and_takes_that_back() {
 }
 
 /// Gives a user the grants of another.
-fn grant_of(one: &Stage, other: &Stage) {
-    let grants = |stage: &Stage| stage.project.home().join(".ai/config/grants");
+fn grant_of(one: &Setup, other: &Setup) {
+    let grants = |stage: &Setup| stage.project.home().join(".ai/config/grants");
     std::fs::create_dir_all(grants(other)).unwrap();
     let mut count = 0;
     for entry in std::fs::read_dir(grants(one)).unwrap().flatten() {
@@ -329,7 +351,7 @@ fn grant_of(one: &Stage, other: &Stage) {
 #[test]
 fn only_the_settings_of_the_user_turn_the_fence_off() {
     let stage = curious();
-    stage.project.write(USER_SETTINGS, "[tools]\nfence = \"off\"\n");
+    stage.project.write(USER_SETTINGS, "[tools]\nsandbox = \"off\"\n");
     assert!(stage.json(&["doctor"])["tools_fenced"] == false);
     assert!(gets_out(&stage, &[]));
     let stage = curious();
@@ -338,13 +360,13 @@ fn only_the_settings_of_the_user_turn_the_fence_off() {
     assert!(said.contains("tools    run in the sandbox when a model calls them"), "{said}");
     assert!(!gets_out(&stage, &[]));
     let stage = curious();
-    stage.project.write(USER_SETTINGS, "[tools]\nfence = \"of\"\n");
+    stage.project.write(USER_SETTINGS, "[tools]\nsandbox = \"of\"\n");
     let output = stage.threaded(&[]);
-    assert!(err(&output).contains("`required` or `off`"), "{}", err(&output));
+    assert!(err(&output).contains("`sandbox` must be \"required\" or \"off\""), "{}", err(&output));
     assert!(!stage.project.path().join(".env").exists() && stage.mock.requests().is_empty());
     // What the project says has no effect, whether it is an error or not.
     let stage = curious();
-    stage.project.write("cuebook.toml", "[tools]\nfence = \"off\"\n");
+    stage.project.write("cuebook.toml", "[tools]\nsandbox = \"off\"\n");
     stage.threaded(&[]);
     assert!(!stage.project.path().join(".env").exists());
 }
@@ -441,7 +463,7 @@ fn an_ordinary_user_has_the_same_fence() {
     assert!(!stage.project.path().join(".env").exists());
 }
 
-/// Makes a folder that of *nobody*; `false` if nobody could not run the program anyway.
+/// Makes a folder that of *nobody*; `false` if that user could not run the program anyway.
 fn give_to_nobody(folder: &Path) -> bool {
     let program = Path::new(env!("CARGO_BIN_EXE_cuebook"));
     let open = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0);

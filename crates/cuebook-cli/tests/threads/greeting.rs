@@ -4,7 +4,7 @@ use std::process::Output;
 
 use cuebook_mock::Script;
 
-use crate::stage::Stage;
+use crate::setup::Setup;
 
 pub const GREET: &str = r#"# Greet
 
@@ -47,11 +47,11 @@ Have somebody greeted.
 pub const THREADED: [&str; 6] = ["execute", "directive", "demo/greet", "--param", "user=Ann", "--thread"];
 
 /// A project that has it.
-pub fn stage(script: Script) -> Stage {
-    Stage::new(script, &[(".ai/directives/demo/greet.md", GREET)])
+pub fn stage(script: Script) -> Setup {
+    Setup::new(script, &[(".ai/directives/demo/greet.md", GREET)])
 }
 
-impl Stage {
+impl Setup {
     /// Runs it in a thread, with further words.
     pub fn threaded(&self, more: &[&str]) -> Output {
         let args: Vec<&str> = THREADED.iter().chain(more).copied().collect();

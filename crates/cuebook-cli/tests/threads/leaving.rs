@@ -4,10 +4,10 @@ use cuebook_mock::Script;
 use serde_json::json;
 
 use crate::greeting::{THREADED, stage};
-use crate::stage::{Stage, err, kinds, out, returned, runs, silent};
+use crate::setup::{Setup, err, kinds, out, returned, runs, silent};
 
 /// A thread that waits for more turns.
-fn suspended(stage: &Stage) -> String {
+fn suspended(stage: &Setup) -> String {
     assert_eq!(stage.threaded(&["--limit", "turns=0"]).status.code(), Some(1));
     stage.id()
 }

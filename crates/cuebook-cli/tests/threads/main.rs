@@ -1,4 +1,4 @@
-//! Threads on the command line, with the real binary, a real store, and a model that says what it was told to say.
+//! Threads on the command line, with the real binary, a real store, and a scripted model.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
@@ -21,7 +21,7 @@ mod prompts;
 mod providers;
 mod run;
 mod same;
-mod stage;
+mod setup;
 mod stores;
 mod sums;
 mod traces;

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::{PARENT, THREADED, stage};
-use crate::stage::{KEY, err, gone, kinds, lines, out, returned, silent};
+use crate::setup::{KEY, err, gone, kinds, lines, out, returned, silent};
 
 /// A call of a tool that takes a minute.
 fn sleeping() -> Reply {
@@ -123,8 +123,8 @@ fn a_killed_thread_resumes_without_repeating_calls() {
     assert!(output.status.success(), "{}", err(&output));
     assert!(err(&output).contains("not repeated: rye_execute may have run"), "{}", err(&output));
     assert!(!stage.project.path().join("pid").exists(), "it was run again");
-    let told = stage.mock.requests().pop().unwrap().body.to_string();
-    assert!(told.contains("It was not repeated."), "{told}");
+    let reported = stage.mock.requests().pop().unwrap().body.to_string();
+    assert!(reported.contains("It was not repeated."), "{reported}");
     let events = stage.events(id);
     let kinds = kinds(&events);
     let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap();

@@ -4,7 +4,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::stage;
-use crate::stage::{err, lines, out, returned};
+use crate::setup::{err, lines, out, returned};
 
 #[test]
 fn any_prompt_is_run() {

@@ -4,20 +4,20 @@ use std::process::Output;
 
 use cuebook_mock::{Api, Script};
 
-use crate::stage::{KEY, Stage, err, out};
+use crate::setup::{KEY, Setup, err, out};
 
 fn prompt(more: &str) -> String {
     format!("---\nname: ask\nmodel:\n  id: mock-model\n{more}---\nuser:\nHi.\n")
 }
 
-fn stage(more: &str) -> Stage {
+fn stage(more: &str) -> Setup {
     let script = Script::new().text("Hello.").text("Hello again.").text("And again.");
-    let stage = Stage::new(script, &[(".ai/directives/demo/greet.md", crate::greeting::GREET)]);
+    let stage = Setup::new(script, &[(".ai/directives/demo/greet.md", crate::greeting::GREET)]);
     stage.project.write("ask.prompty", prompt(more));
     stage
 }
 
-fn run(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Output {
+fn run(stage: &Setup, args: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = stage.command(&[&["run", "ask.prompty"], args].concat());
     command.envs(variables.iter().copied()).output().unwrap()
 }
@@ -67,10 +67,13 @@ fn a_prompt_reaches_its_endpoint_through_a_provider_of_the_user() {
     // Elsewhere is one clear error, before any key is missed; the user can choose another provider.
     stage.project.write("ask.prompty", endpoint("https://elsewhere.example/v1"));
     let refused = run(&stage, &[], &[]);
-    let told = err(&refused);
+    let reported = err(&refused);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(told.contains("error[CB720]: no provider has the prompt's endpoint"), "{told}");
-    assert!(told.contains("base_url: https://elsewhere.example/v1") && !told.contains("API_KEY"), "{told}");
+    assert!(reported.contains("error[CB720]: no provider has the prompt's endpoint"), "{reported}");
+    assert!(
+        reported.contains("base_url: https://elsewhere.example/v1") && !reported.contains("API_KEY"),
+        "{reported}"
+    );
     assert!(run(&stage, &["--provider", "mock"], &[]).status.success());
 }
 
@@ -95,8 +98,8 @@ fn a_dead_port_is_one_attempt() {
     );
     stage.project.write("home/.ai/config/providers/dead.yaml", file);
     let output = run(&stage, &[], &[]);
-    let told = err(&output);
+    let reported = err(&output);
     assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains(&format!("nothing listens at http://127.0.0.1:{port}/v1")), "{told}");
-    assert!(!told.contains("attempts"), "{told}");
+    assert!(reported.contains(&format!("nothing listens at http://127.0.0.1:{port}/v1")), "{reported}");
+    assert!(!reported.contains("attempts"), "{reported}");
 }

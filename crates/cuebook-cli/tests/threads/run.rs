@@ -1,4 +1,4 @@
-//! A directive runs, and what is told of it.
+//! A directive runs, and what is reported of it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::{THREADED, stage};
-use crate::stage::{KEY, err, kinds, lines, out, returned};
+use crate::setup::{KEY, err, kinds, lines, out, returned};
 
 #[test]
 fn a_directive_runs_and_its_outputs_are_all_that_is_on_stdout() {
@@ -164,11 +164,11 @@ fn a_model_is_told_what_the_directive_says_and_nothing_else() {
     let messages = body["messages"].as_array().unwrap();
     assert_eq!((messages.len(), &messages[0]["role"]), (1, &json!("user")), "{messages:?}");
     let rendered = out(&stage.run(&["render", "demo/greet", "--var", "user=Ann"]));
-    let told = match &messages[0]["content"] {
+    let reported = match &messages[0]["content"] {
         Json::String(text) => text.clone(),
         parts => parts[0]["text"].as_str().unwrap().to_owned(),
     };
-    assert_eq!(told.trim(), rendered.trim(), "a thread is told what `render` shows");
+    assert_eq!(reported.trim(), rendered.trim(), "a thread is told what `render` shows");
     let tools: Vec<&str> =
         body["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(tools, ["rye_execute", "directive_return"], "what it may not do it need not know");

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use cuebook_mock::{Api, Reply, Script};
 use serde_json::{Value as Json, json};
 
-use crate::stage::{Stage, err, out};
+use crate::setup::{Setup, err, out};
 
 const DIRECTIVE: &str = r#"# Weigh
 
@@ -97,7 +97,7 @@ fn knowledge(name: &str) -> String {
     )
 }
 
-fn project(api: Api) -> Stage {
+fn project(api: Api) -> Setup {
     let known =
         ["rules", "before", "after"].map(|name| (format!(".ai/knowledge/demo/{name}.md"), knowledge(name)));
     let mut files = vec![
@@ -109,7 +109,7 @@ fn project(api: Api) -> Stage {
         ("cuebook.toml", "[directives]\ninstruction = \"Weigh it well.\"\nreturns = \"block\"\n"),
     ];
     files.extend(known.iter().map(|(path, text)| (path.as_str(), text.as_str())));
-    let stage = Stage::new(Script::answer(answer), &files);
+    let stage = Setup::new(Script::answer(answer), &files);
     stage.project.write("home/.ai/config/providers/mock.yaml", stage.mock.provider_yaml(api));
     let signed = stage.run(&["sign", "knowledge", "demo/*"]);
     assert!(signed.status.success(), "{}", err(&signed));
@@ -160,7 +160,7 @@ enum Entry {
 const MODEL: &str = "mock-model";
 
 /// The body of the first request.
-fn sent(stage: &Stage, entry: Entry, prompt: &str, word: &str, question: Option<&str>) -> Json {
+fn sent(stage: &Setup, entry: Entry, prompt: &str, word: &str, question: Option<&str>) -> Json {
     let asked = stage.mock.requests().len();
     let input = format!("word={word}");
     // The answer does not matter here: a directive without its outputs fails.
@@ -186,7 +186,7 @@ fn sent(stage: &Stage, entry: Entry, prompt: &str, word: &str, question: Option<
 }
 
 /// Executes a directive in a thread, as an MCP client does.
-fn over_mcp(stage: &Stage, prompt: &str, word: &str) {
+fn over_mcp(stage: &Setup, prompt: &str, word: &str) {
     let mut command = stage.command(&["mcp", "--allow", "*"]);
     let mut server = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = server.stdin.take().unwrap();

@@ -6,7 +6,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::{THREADED, stage};
-use crate::stage::{err, out, returned, search};
+use crate::setup::{err, out, returned, search};
 
 #[test]
 fn what_was_recorded_is_played_back_offline_byte_for_byte() {
@@ -18,7 +18,7 @@ fn what_was_recorded_is_played_back_offline_byte_for_byte() {
     assert!(recorded.status.success(), "{}", err(&recorded));
     assert_eq!(stage.mock.requests().len(), 2);
     let first = stage.id();
-    // No key, and nobody to ask.
+    // No key, and no terminal to ask on.
     let args = [&THREADED[..], &["--replay", "replies.jsonl"]].concat();
     let played = stage.command(&args).env_remove("MOCK_KEY").output().unwrap();
     assert!(played.status.success(), "{}", err(&played));
@@ -47,10 +47,28 @@ fn what_was_recorded_is_played_back_offline_byte_for_byte() {
     assert!(err(&stage.threaded(&["--replay", "replies.jsonl"])).contains("[CB723]"));
 }
 
+#[cfg(unix)]
+#[test]
+fn no_link_of_a_project_leads_its_store_elsewhere() {
+    for link in [".ai/state", ".ai/state/threads.db", ".ai/state/threads.db-wal"] {
+        for target in ["elsewhere", "elsewhere/new.db"] {
+            let stage = stage(Script::new().reply(returned("Hi")));
+            let outside = stage.project.home().join("elsewhere");
+            std::fs::create_dir_all(&outside).unwrap();
+            stage.project.link(link, stage.project.home().join(target).to_str().unwrap());
+            let output = stage.threaded(&[]);
+            assert!(!output.status.success(), "{link}");
+            assert!(err(&output).contains("leads out of the project"), "{link}: {}", err(&output));
+            assert_eq!(std::fs::read_dir(outside).unwrap().count(), 0, "{link}");
+            assert!(stage.mock.requests().is_empty(), "{link}");
+        }
+    }
+}
+
 #[test]
 fn a_recording_is_never_written_over() {
     let stage = stage(Script::new().reply(Reply::text("Hm.").usage(9, 2)).reply(returned("Hi")));
-    // What cannot be written is told before anything begins.
+    // What cannot be written is reported before anything begins.
     for place in ["no/such/folder/r.jsonl", "home"] {
         let output = stage.threaded(&["--record", place]);
         assert!(!output.status.success(), "{}", out(&output));
@@ -156,7 +174,7 @@ fn looking_for_threads_makes_nothing() {
             "{args:?}: {}",
             err(&output)
         );
-        // Whoever reads JSON is told as well: a list has no place for it, an error has.
+        // A caller that reads JSON is reported as well: a list has no place for it, an error has.
         let json = run(&["--json"]);
         match args[1] {
             "list" => assert!(out(&json).trim() == "[]" && err(&json).contains(&missing), "{}", err(&json)),

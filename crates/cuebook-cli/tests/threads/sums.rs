@@ -1,10 +1,10 @@
-//! What threads cost, as people are told it.
+//! What threads cost, as people are reported it.
 
 use cuebook_mock::{Api, Reply, Script};
 use serde_json::json;
 
 use crate::greeting::{GREET, PARENT, THREADED, stage};
-use crate::stage::{Stage, err, out, returned, shell};
+use crate::setup::{Setup, err, out, returned, shell};
 
 #[test]
 fn a_conversation_that_went_through_two_threads_is_told_as_one() {
@@ -57,7 +57,7 @@ fn what_an_open_child_has_spent_is_told_with_its_parent() {
         .reply(shell("true").usage(3000, 100))
         .reply(returned("Hi"));
     let files = [(".ai/directives/demo/greet.md", GREET), (".ai/directives/demo/lead.md", parent.as_str())];
-    let stage = Stage::new(script, &files);
+    let stage = Setup::new(script, &files);
     let mut args = THREADED;
     args[2] = "demo/lead";
     let output = stage.run(&args);
@@ -84,13 +84,13 @@ fn unknown_spending_is_shown_as_unknown() {
         .reply(returned("Hi").usage(3000, 100))
         .reply(Reply::text("Done.").usage(100, 20));
     let files = [(".ai/directives/demo/leaf.md", leaf.as_str()), (".ai/directives/demo/parent.md", PARENT)];
-    let stage = Stage::new(script, &files);
+    let stage = Setup::new(script, &files);
     let free = "models:\n  free-model:\n    context_window: 100000\n    max_output: 4096\n";
     let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("models:\n", free);
     stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
     let output = stage.run(&["execute", "directive", "demo/parent", "--thread"]);
     assert!(output.status.success(), "{}", err(&output));
-    // Two answers at 0.0003, and one that nobody knows the price of.
+    // Two answers at 0.0003, and one that is unknown the price of.
     let said = err(&output);
     assert!(said.lines().last().unwrap().contains(", at least 0.0006 spent, "), "{said}");
     let list = out(&stage.run(&["thread", "list"]));

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use cuebook_mock::Script;
 
 use crate::greeting::{THREADED, stage};
-use crate::stage::{err, returned};
+use crate::setup::{err, returned};
 
-/// A key without the look of one, so that only whoever knows it can take it out.
+/// A key without the look of one, so that only a caller that knows it can take it out.
 const PLAIN: &str = "violet.meadow.4711";
 
 #[test]
@@ -27,14 +27,14 @@ fn a_key_that_a_model_repeats_is_in_no_trace() {
             assert!(!said.contains(PLAIN), "{said}");
         }
     }
-    let (mut files, mut told) = (0, false);
+    let (mut files, mut reported) = (0, false);
     for file in std::fs::read_dir(stage.project.path().join("traces")).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
         assert!(!text.contains(PLAIN), "{text}");
-        told |= text.contains("So: [REDACTED]!");
+        reported |= text.contains("So: [REDACTED]!");
         files += 1;
     }
-    assert!(told && files >= 2, "each run leaves a trace");
+    assert!(reported && files >= 2, "each run leaves a trace");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use cuebook_mock::{Api, Reply, Script};
 use serde_json::{Value as Json, json};
 
 use crate::greeting::{GREET, THREADED, stage};
-use crate::stage::{KEY, err, out, returned, search};
+use crate::setup::{KEY, err, out, returned, search};
 
 #[test]
 fn a_missing_key_is_named_and_no_key_is_shown() {
@@ -54,10 +54,10 @@ fn keeps_its_key(said: &str) {
         assert!(!out(output).contains(KEY) && !err(output).contains(KEY), "{}{}", out(output), err(output));
     }
     assert!(seen[1].status.success(), "{}", err(&seen[1]));
-    let told = stage.mock.requests()[2].body["messages"][2].to_string();
+    let reported = stage.mock.requests()[2].body["messages"][2].to_string();
     assert!(
-        told.contains("nunset") && told.contains("[secret]") && !told.contains(KEY),
-        "the tool has it: {told}"
+        reported.contains("nunset") && reported.contains("[secret]") && !reported.contains(KEY),
+        "the tool has it: {reported}"
     );
     let mut files = 0;
     search(stage.project.path(), &mut |path, bytes| {

@@ -4,7 +4,7 @@ use cuebook_mock::{Reply, Script};
 use serde_json::json;
 
 use crate::greeting::{GREET, PARENT, THREADED, stage};
-use crate::stage::{Stage, err, out, returned, shell};
+use crate::setup::{Setup, err, out, returned, shell};
 use crate::support::skip;
 
 #[test]
@@ -54,7 +54,7 @@ fn a_request_that_was_refused_says_the_way_on_once() {
     assert_eq!(said.matches("thread resume").count(), 1, "{said}");
 }
 
-/// A stream that somebody else wrote.
+/// A stream that another process wrote.
 fn stream(events: &[serde_json::Value]) -> Reply {
     let text: String = events
         .iter()
@@ -98,9 +98,9 @@ fn a_model_that_is_blocked_without_a_reason_is_said_once() {
 
 const RUN_PARENT: [&str; 4] = ["execute", "directive", "demo/parent", "--thread"];
 
-fn family(script: Script) -> Stage {
+fn family(script: Script) -> Setup {
     let parent = PARENT.replacen("<model", "<limits turns=\"3\" />\n    <model", 1);
-    Stage::new(script, &[(".ai/directives/demo/greet.md", GREET), (".ai/directives/demo/parent.md", &parent)])
+    Setup::new(script, &[(".ai/directives/demo/greet.md", GREET), (".ai/directives/demo/parent.md", &parent)])
 }
 
 fn spawn() -> Reply {

@@ -4,8 +4,8 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::hooks::Subject;
 use cuebook::prompt::Permissions;
 
-use super::Blame;
-use super::files::{Files, MOST_FRAMES};
+use super::FailedCall;
+use super::files::{Files, MAX_FRAMES};
 use crate::protocol::{Frame, Raised};
 
 /// What the context always has.
@@ -29,7 +29,7 @@ const NO_NETWORK: [&str; 6] = [
 const NOT_AWAITABLE: [&str; 4] =
     ["can't be used in 'await'", "can't be awaited", "awaitable is required", "a coroutine was expected"];
 
-impl Blame<'_> {
+impl FailedCall<'_> {
     /// What to do about an exception.
     pub(super) fn advice(&self, raised: &Raised, files: &Files<'_>) -> Option<String> {
         let is = |kind: &str| raised.bases.iter().any(|base| base == kind);
@@ -52,7 +52,7 @@ impl Blame<'_> {
             return Some("a hook ends by returning: it must not end its process".into());
         }
         if is("MemoryError") {
-            return Some("use less memory, or raise `memory` under `[hooks]` in cuebook.toml".into());
+            return Some("use less memory, or raise `memory` under `[hooks]` in cuebook.toml, and grant it: cuebook allow".into());
         }
         if is("ModuleNotFoundError") {
             return Some(
@@ -175,7 +175,7 @@ fn lacks_network(raised: &Raised, files: &Files<'_>) -> bool {
             _ => refused && NETWORKING.iter().any(|package| kind.starts_with(package)),
         }
     };
-    let mut others = raised.causes.iter().chain(&raised.inner).take(MOST_FRAMES);
+    let mut others = raised.causes.iter().chain(&raised.inner).take(MAX_FRAMES);
     !raised.ours
         && (is_network(&raised.kind, &raised.message, &raised.frames)
             || others.any(|cause| !cause.ours && is_network(&cause.kind, &cause.message, &cause.frames)))

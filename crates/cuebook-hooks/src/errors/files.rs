@@ -17,7 +17,7 @@ use crate::protocol::Frame;
 const LARGEST: u64 = 1 << 20;
 
 /// Frames that are looked at. A worker sends fewer, unless it wants to keep us busy.
-pub const MOST_FRAMES: usize = 100;
+pub const MAX_FRAMES: usize = 100;
 
 /// The script and the modules beside it. Each is read once, so that its lines are shown in one excerpt.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl<'c> Files<'c> {
 
     /// The last line of the script's own on the way to an exception, and its place on that way.
     pub fn last_own(&self, frames: &[Frame]) -> Option<(usize, Place)> {
-        let places = frames.iter().enumerate().rev().take(MOST_FRAMES);
+        let places = frames.iter().enumerate().rev().take(MAX_FRAMES);
         places.filter_map(|(index, frame)| Some((index, self.place(frame)?))).next()
     }
 

@@ -5,16 +5,16 @@ use cuebook::source::Place;
 use serde_json::json;
 
 use super::files::{self, Files};
-use super::{Blame, cut, first_line};
+use super::{FailedCall, cut, first_line};
 use crate::protocol::{Cause, Frame, Raised};
 
 /// How many further places and lines an error shows.
-const MOST: usize = 5;
+const MAX: usize = 5;
 
 /// Characters of an exception's text that stand beside a line.
 const BESIDE: usize = 120;
 
-impl Blame<'_> {
+impl FailedCall<'_> {
     /// A function raised an exception.
     pub(super) fn raised(&self, raised: &Raised) -> Error {
         let Raised { kind, frames, .. } = raised;
@@ -49,8 +49,8 @@ impl Blame<'_> {
         } else {
             diagnostic = self.at_function(diagnostic);
         }
-        for place in way.iter().rev().take(files::MOST_FRAMES).filter_map(|frame| files.place(frame)) {
-            if marked.len() <= MOST && !marked.iter().any(|other| other.is_same(&place)) {
+        for place in way.iter().rev().take(files::MAX_FRAMES).filter_map(|frame| files.place(frame)) {
+            if marked.len() <= MAX && !marked.iter().any(|other| other.is_same(&place)) {
                 marked.push(place.clone());
                 diagnostic = diagnostic.related(place, std::mem::replace(&mut called, "called from here"));
             }
@@ -59,20 +59,21 @@ impl Blame<'_> {
         if last.is_none() && syntax.is_none() {
             hints.extend(frames.last().map(|frame| format!("raised in {}", at(&files, frame))));
         }
-        hints.extend(raised.notes.iter().take(MOST).cloned());
-        for inner in raised.inner.iter().take(MOST) {
+        hints.extend(raised.notes.iter().take(MAX).cloned());
+        for inner in raised.inner.iter().take(MAX) {
             hints.push(format!("{}{}", described(&inner.kind, &inner.message), came_from(&files, inner)));
         }
-        if raised.inner.len() > MOST {
-            hints.push(format!("… and {} more", raised.inner.len() - MOST));
+        if raised.inner.len() > MAX {
+            hints.push(format!("… and {} more", raised.inner.len() - MAX));
         }
-        let mut told = vec![raised.message.as_str()];
-        for cause in raised.causes.iter().take(MOST) {
+        let mut reported = vec![raised.message.as_str()];
+        for cause in raised.causes.iter().take(MAX) {
             let how = if cause.explicit { "caused by" } else { "while handling" };
             // A library often says the same again for each exception that it makes of another.
-            let known = !cause.message.is_empty() && told.iter().any(|text| text.contains(&cause.message));
+            let known =
+                !cause.message.is_empty() && reported.iter().any(|text| text.contains(&cause.message));
             let text = if known { cause.kind.clone() } else { described(&cause.kind, &cause.message) };
-            told.push(&cause.message);
+            reported.push(&cause.message);
             match files.last_own(&cause.frames) {
                 Some((_, place)) if !marked.iter().any(|other| other.is_same(&place)) => {
                     let text = text

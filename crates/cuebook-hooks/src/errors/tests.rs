@@ -8,7 +8,7 @@ use crate::protocol::{Cause, Frame, Raised};
 const SCRIPT: &str =
     "import x\n\n\nasync def pre_render(variables, context):\n    y = 1 +\n    return variables\n";
 
-fn blame<T>(check: impl FnOnce(Blame<'_>) -> T) -> T {
+fn failed_call<T>(check: impl FnOnce(FailedCall<'_>) -> T) -> T {
     let script = Script {
         source: Source::new("prompts/p/prompt.py", SCRIPT),
         path: "/lib/prompts/p/prompt.py".into(),
@@ -20,7 +20,7 @@ fn blame<T>(check: impl FnOnce(Blame<'_>) -> T) -> T {
     };
     let subject = Subject::Prompt { id: "p".into() };
     let limits = Limits { max_execution_time: Duration::from_millis(1500), ..Limits::default() };
-    check(Blame {
+    check(FailedCall {
         script: &script,
         function: "pre_render",
         subject: &subject,
@@ -48,7 +48,7 @@ fn an_exception_points_at_the_scripts_last_line() {
         causes: vec![Cause { kind: "OSError".into(), explicit: true, ..Cause::default() }],
         ..Raised::default()
     };
-    let error = blame(|blame| blame.fault(&Fault::Raised(Box::new(raised))));
+    let error = failed_call(|failed_call| failed_call.fault(&Fault::Raised(Box::new(raised))));
     let diagnostic = error.diagnostic();
     assert_eq!(diagnostic.message, "`pre_render` of the prompt `p` raised ValueError: no …");
     assert_eq!(diagnostic.place.as_ref().unwrap().text(), "return variables");
@@ -71,7 +71,7 @@ fn a_syntax_error_points_at_its_column() {
         message: "invalid syntax".into(),
     };
     let raised = Raised { stage: "load".into(), syntax: Some(syntax), ..Raised::default() };
-    let error = blame(|blame| blame.fault(&Fault::Raised(Box::new(raised))));
+    let error = failed_call(|failed_call| failed_call.fault(&Fault::Raised(Box::new(raised))));
     assert_eq!(
         error.to_string(),
         "PromptHookError: prompts/p/prompt.py:5:11: prompts/p/prompt.py is not valid Python: invalid syntax [CB410]"
@@ -81,7 +81,7 @@ fn a_syntax_error_points_at_its_column() {
 #[test]
 fn a_wrong_result_points_at_the_function() {
     let fault = Fault::Returned { kind: "NoneType".into(), wanted: "dict".into(), yields: false };
-    let error = blame(|blame| blame.fault(&fault));
+    let error = failed_call(|failed_call| failed_call.fault(&fault));
     assert_eq!(
         error.diagnostic().message,
         "`pre_render` of the prompt `p` returned `None` instead of a dict"
@@ -92,7 +92,7 @@ fn a_wrong_result_points_at_the_function() {
 
 #[test]
 fn a_timeout_says_which_limit_and_where_it_is_set() {
-    let error = blame(|blame| blame.broken(&Broken::Timeout(None)));
+    let error = failed_call(|failed_call| failed_call.broken(&CallFailure::Timeout(None)));
     assert_eq!(
         error.diagnostic().message,
         "`pre_render` of the prompt `p` took longer than 1.5 seconds and was stopped"
@@ -103,7 +103,7 @@ fn a_timeout_says_which_limit_and_where_it_is_set() {
 #[test]
 fn a_timeout_says_what_was_waited_for_if_there_is_such_a_thing() {
     let message = |waited: &str| {
-        let error = blame(|blame| blame.broken(&Broken::Timeout(Some(waited.into()))));
+        let error = failed_call(|failed_call| failed_call.broken(&CallFailure::Timeout(Some(waited.into()))));
         error.diagnostic().message.clone()
     };
     assert!(message("llm_call").ends_with("and was stopped while it waited for `llm_call`"));
@@ -142,7 +142,7 @@ fn advice(kind: &str, base: &str, message: &str, more: impl FnOnce(&mut Raised))
         ..Raised::default()
     };
     more(&mut raised);
-    let error = blame(|blame| blame.fault(&Fault::Raised(Box::new(raised))));
+    let error = failed_call(|failed_call| failed_call.fault(&Fault::Raised(Box::new(raised))));
     error.diagnostic().hint.clone()
 }
 

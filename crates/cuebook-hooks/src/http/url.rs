@@ -90,7 +90,7 @@ impl Url {
     }
 
     /// If what was meant for this host may be sent to the other: it is the same, or the same with encryption.
-    pub(super) fn may_confide_in(&self, other: &Url) -> bool {
+    pub(super) fn may_send_secrets_to(&self, other: &Url) -> bool {
         let upgraded = (self.secure, self.port, other.secure, other.port) == (false, 80, true, 443);
         self.host == other.host && ((self.port == other.port && self.secure == other.secure) || upgraded)
     }
@@ -228,7 +228,7 @@ mod tests {
             ("https://a.example/", "https://www.a.example/", false),
         ] {
             assert_eq!(
-                Url::parse(from).unwrap().may_confide_in(&Url::parse(to).unwrap()),
+                Url::parse(from).unwrap().may_send_secrets_to(&Url::parse(to).unwrap()),
                 wanted,
                 "{from} {to}"
             );

@@ -1,7 +1,7 @@
 # The rare half of a worker: errors, values that JSON cannot hold, and an event loop for a coroutine that needs one.
 
 LONGEST = 4000
-MOST_FRAMES = 50
+MAX_FRAMES = 50
 DEEPEST = 100
 
 
@@ -41,8 +41,8 @@ def frames_of(error):
     # The loop that runs the coroutine is as little of the script's making as we are.
     while len(frames) > 1 and "/asyncio/" in frames[0]["file"] and frames[0]["file"] not in sys.argv:
         del frames[0]
-    if len(frames) > MOST_FRAMES:
-        del frames[10 : 10 - MOST_FRAMES]
+    if len(frames) > MAX_FRAMES:
+        del frames[10 : 10 - MAX_FRAMES]
     return frames
 
 
@@ -168,7 +168,7 @@ def plain_copy(value):
     """The same value made of plain types, if what keeps it from being written is only that some are derived from those."""
     for key in ("values", "arguments", "text"):
         if key in value:
-            error = unfit(value[key], {"values": returned(), "arguments": "arguments"}.get(key, "text"))
+            error = not_json(value[key], {"values": returned(), "arguments": "arguments"}.get(key, "text"))
             if error:
                 raise Unusable(error)
     return simple(value)
@@ -198,11 +198,11 @@ def like(kind):
     return "path" if hasattr(kind, "__fspath__") else ""
 
 
-def unfit(value, path, depth=0, above={}):
+def not_json(value, path, depth=0, above={}):
     """The first thing in a value that JSON cannot hold."""
 
     def because(why, **more):
-        found = {"kind": "unfit", "path": readable(path), "type": name_of(type(value)), "why": why}
+        found = {"kind": "not_json", "path": readable(path), "type": name_of(type(value)), "why": why}
         return dict(found, like=like(type(value)), **more)
 
     if value is None or isinstance(value, bool):
@@ -230,7 +230,7 @@ def unfit(value, path, depth=0, above={}):
     else:
         parts = ((f"{path}[{index}]", inner) for index, inner in enumerate(value))
     for where, inner in parts:
-        error = unfit(inner, where, depth + 1, above)
+        error = not_json(inner, where, depth + 1, above)
         if error:
             return error
     return None

@@ -34,7 +34,7 @@ use super::wire::{Fenced, Order};
 const LEFT_OUT: &str = "disabled on request";
 
 /// A fence that stands: what it is made of, and variables that the program's environment needs because of it.
-pub type Standing = (Fenced, Vec<(&'static str, PathBuf)>);
+pub type RunningFence = (Fenced, Vec<(&'static str, PathBuf)>);
 
 /// Whether a protection is wanted; if not, that counts as a refusal.
 fn wanted(order: &Order, protection: Protection) -> Result<(), String> {

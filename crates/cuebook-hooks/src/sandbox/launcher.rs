@@ -69,7 +69,7 @@ fn launch(control: &UnixStream) -> io::Result<Ending> {
     let (ending, tell_ending) = UnixStream::pair()?;
     let Some(pid) = calls::fork()? else {
         drop((status, ending));
-        become_program(&order, Given { input, proxy, tell_ending }, fence, control, &theirs);
+        become_program(&order, ToolHandles { input, proxy, tell_ending }, fence, control, &theirs);
     };
     drop((theirs, tell_ending, input));
     let mut temp = None;
@@ -88,7 +88,7 @@ fn launch(control: &UnixStream) -> io::Result<Ending> {
 }
 
 /// What a tool gets from its launcher.
-struct Given {
+struct ToolHandles {
     /// Its standard input.
     input: Option<File>,
     /// The port of its proxy.
@@ -131,11 +131,11 @@ fn memory_file() -> io::Result<File> {
 
 /// How a tool ended: its first process, which is waited for here, tells.
 fn real_ending(order: &Order, mut ending: UnixStream, status: WaitStatus) -> Ending {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     // Nothing arrives if the first process was killed: the other end of this is closed by now.
     if order.tool.is_some()
-        && ending.read_to_end(&mut told).is_ok()
-        && let Ok(ending) = serde_json::from_slice(&told)
+        && ending.read_to_end(&mut reported).is_ok()
+        && let Ok(ending) = serde_json::from_slice(&reported)
     {
         return ending;
     }
@@ -261,7 +261,13 @@ fn pass_on(ending: Ending) -> i32 {
 }
 
 /// The child: completes the fence from within, and becomes the program.
-fn become_program(order: &Order, given: Given, fence: Fence, control: &UnixStream, status: &UnixStream) -> ! {
+fn become_program(
+    order: &Order,
+    given: ToolHandles,
+    fence: Fence,
+    control: &UnixStream,
+    status: &UnixStream,
+) -> ! {
     let arranged = match &given.input {
         Some(input) => rustix::stdio::dup2_stdin(input).map_err(io::Error::from),
         None => arrange(control),
@@ -298,7 +304,7 @@ fn arrange(control: &UnixStream) -> io::Result<()> {
 /// Becomes the program. Comes back only with an error.
 fn execute(
     order: &Order,
-    given: &Given,
+    given: &ToolHandles,
     extra: Vec<(&'static str, PathBuf)>,
     status: &UnixStream,
 ) -> io::Error {
@@ -346,8 +352,8 @@ fn stand_by(tool: u32, tell_ending: &UnixStream) -> ! {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == tool => {
                 let ending = ending_of(status);
-                let told = serde_json::to_vec(&ending).unwrap_or_default();
-                let _ = rustix::io::write(rustix::stdio::stdin(), &told);
+                let reported = serde_json::to_vec(&ending).unwrap_or_default();
+                let _ = rustix::io::write(rustix::stdio::stdin(), &reported);
                 std::process::exit(0);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -79,7 +79,7 @@ mod unix {
         })?;
         // The command keeps its copy of the launcher's end, which would keep us from seeing that the launcher is gone.
         drop(command);
-        let mut child = Unfinished { launcher: Some(child), listener: None, feed: None };
+        let mut child = StartingProgram { launcher: Some(child), listener: None, feed: None };
         let ready = child.converse(&control, profile)?;
         let (listener, feed) = (child.listener.take(), child.feed.take());
         let Some(mut child) = child.launcher.take() else { return Err(io::ErrorKind::Other.into()) };
@@ -95,7 +95,7 @@ mod unix {
     }
 
     /// A launcher that has not said yet that the program runs. It is ended if it never does.
-    struct Unfinished {
+    struct StartingProgram {
         launcher: Option<Child>,
         /// The socket that the tool's proxy listens on.
         listener: Option<OwnedFd>,
@@ -103,7 +103,7 @@ mod unix {
         feed: Option<OwnedFd>,
     }
 
-    impl Unfinished {
+    impl StartingProgram {
         fn converse(&mut self, control: &UnixStream, profile: &Profile) -> io::Result<Ready> {
             let deadline = Instant::now() + PATIENCE;
             control.set_write_timeout(Some(PATIENCE))?;
@@ -161,7 +161,7 @@ mod unix {
         }
     }
 
-    impl Drop for Unfinished {
+    impl Drop for StartingProgram {
         fn drop(&mut self) {
             if let Some(child) = &mut self.launcher {
                 // The program, if there is one, dies with its parent.

@@ -1,4 +1,4 @@
-//! Modules beside a script are its own, and nothing else is imported from where somebody could put it.
+//! Modules beside a script are its own, and nothing else is imported from where a user could put it.
 
 use serde_json::json;
 

@@ -152,7 +152,7 @@ fn code_runs_only_behind_the_fence_that_the_settings_ask_for() {
         assert!(error.diagnostic().message.contains(&missing), "{error}");
     }
     assert!(hint(&error).contains("`sandbox = \"none\"`"), "{}", hint(&error));
-    // Whoever accepts less gets less.
+    // A caller that accepts less gets less.
     let (answer, _) = run(SandboxLevel::None, &[Protection::Network], Some("stranger"));
     assert_eq!(answer.unwrap(), json!({"ran": true}));
     if run(SandboxLevel::None, &[], None).1.level() == SandboxLevel::Full {
@@ -173,7 +173,7 @@ def provide(context):
     let hooks = PythonHooks::new(launcher(), config(&python), spaces()).without(Protection::ALL);
     bench.hooks = Arc::new(hooks);
     assert_eq!(bench.provide(), json!({"ran": true}));
-    // Nobody in there could end the child, so the worker ends with it.
+    // No one in there could end the child, so the worker ends with it.
     assert_eq!(bench.hooks.idle_workers(), 0);
 }
 

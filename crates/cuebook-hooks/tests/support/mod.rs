@@ -1,4 +1,4 @@
-//! A script in a temporary folder, and somebody who answers its questions.
+//! A script in a temporary folder, and a user who answers its questions.
 
 #![allow(dead_code, missing_docs)] // Each test binary uses a part of it.
 
@@ -93,7 +93,7 @@ impl Host for FakeHost {
     }
 }
 
-/// The Python that tests run with; `None`, and a word about it, if there is none.
+/// The Python that tests run with; `None`, and a word about it, if it is missing.
 pub fn python() -> Option<String> {
     let found = Interpreter::find("python3", Path::new("/nowhere"), std::env::var_os("PATH").as_deref());
     match found {

@@ -9,7 +9,7 @@ use super::conversation;
 use super::forgery::{DIGITS, FORGERIES, huge};
 use super::input::{HARMLESS, Input};
 use super::structure::{Difference, Structure, excerpt, false_literal, false_value, without_values};
-use super::{Attack, Breach, Driven, tags};
+use super::{Attack, Breach, InputReport, tags};
 use crate::chat::{Marker, Role};
 use crate::error::{Code, Error, Result};
 use crate::prepared::Prepared;
@@ -20,9 +20,9 @@ use crate::variables::{Context, RichInput, Variables};
 /// Mixtures of forgeries that are tried for each input, and for all at once.
 const MIXTURES: usize = 150;
 /// How many forgeries a mixture has at most.
-const MOST_MIXED: u64 = 6;
+const MAX_MIXED: u64 = 6;
 /// Failures that are kept for one input: more of them say nothing new.
-const MOST_BREACHES: usize = 5;
+const MAX_BREACHES: usize = 5;
 
 /// Words that no template has, one for each input: they show where a value went.
 const WORD: &str = "kanarya";
@@ -41,7 +41,7 @@ pub(super) fn run(
 ) -> Result<Attack> {
     let inputs = Input::all(prepared, variables, context);
     let takes_part = prepared.runs_code(context);
-    let mut driver = Driver {
+    let mut driver = AttackRun {
         prepared,
         context,
         others: Map::new(),
@@ -99,10 +99,10 @@ fn attempts(inputs: &[Input]) -> Vec<Attempt> {
             .push(Attempt { name: format!("{name}, between words"), text: format!("{WORD}{text}{WORD}") });
     }
     attempts.extend(huge().into_iter().map(|(name, text)| Attempt { name: name.to_owned(), text }));
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = SeededNumbers(0x9e37_79b9_7f4a_7c15);
     for number in 1..=MIXTURES {
         let mut text = String::new();
-        for _ in 0..2 + dice.below(MOST_MIXED - 1) {
+        for _ in 0..2 + dice.below(MAX_MIXED - 1) {
             text.push_str(&fragments[dice.below(fragments.len() as u64) as usize].1);
         }
         if text.trim().is_empty() {
@@ -129,9 +129,9 @@ fn closings(tags: &BTreeSet<String>) -> Vec<Attempt> {
 }
 
 /// Numbers that look random and are the same each time.
-struct Dice(u64);
+struct SeededNumbers(u64);
 
-impl Dice {
+impl SeededNumbers {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -140,7 +140,7 @@ impl Dice {
     }
 }
 
-struct Driver<'d> {
+struct AttackRun<'d> {
     prepared: &'d Prepared,
     context: &'d Arc<Context>,
     variables: &'d Variables,
@@ -155,7 +155,7 @@ struct Driver<'d> {
 }
 
 /// The render that others are held against.
-struct Harmless {
+struct Baseline {
     structure: Structure,
     /// Whether its literals are the bytes of their files, letter by letter: those of a Python string with escapes are not.
     literal: bool,
@@ -163,7 +163,7 @@ struct Harmless {
     tags: BTreeSet<String>,
 }
 
-impl Driver<'_> {
+impl AttackRun<'_> {
     /// Whether tags around values are borders that the author chose. A directive's form is given, and says so in its own way.
     fn has_borders(&self) -> bool {
         let traits = self.prepared.prompt().dialect;
@@ -215,8 +215,8 @@ impl Driver<'_> {
     }
 
     /// Drives some inputs at once with every text.
-    fn drive(&mut self, inputs: &[Input], attempts: &[Attempt]) -> Driven {
-        let mut driven = Driven {
+    fn drive(&mut self, inputs: &[Input], attempts: &[Attempt]) -> InputReport {
+        let mut driven = InputReport {
             input: match inputs {
                 [one] => Some(one.name.clone()),
                 _ => None,
@@ -281,7 +281,7 @@ impl Driver<'_> {
     }
 
     /// Drives a conversation with roles that it must not have. To refuse them is right.
-    fn drive_roles(&mut self, input: &Input, driven: &mut Driven) {
+    fn drive_roles(&mut self, input: &Input, driven: &mut InputReport) {
         let word = word(0);
         for (name, value) in conversation::hostile(&word) {
             let values = Map::from_iter([(input.name.clone(), value)]);
@@ -301,13 +301,13 @@ impl Driver<'_> {
     }
 
     /// Counts what became of some values.
-    fn note(&mut self, driven: &mut Driven, name: &str, values: Map<String, Json>, verdict: Verdict) {
+    fn note(&mut self, driven: &mut InputReport, name: &str, values: Map<String, Json>, verdict: Verdict) {
         driven.tried += usize::from(!matches!(verdict, Verdict::Refused(_)));
         match verdict {
             Verdict::Held => {}
             Verdict::Branched => driven.branched += 1,
             Verdict::Refused(code) => *driven.refused.entry(code).or_default() += 1,
-            Verdict::Broken(broken) => {
+            Verdict::StructureChange(broken) => {
                 driven.breaches += 1;
                 // One value that closes a tag says as much as four.
                 let is_known = broken.tag.is_some()
@@ -315,8 +315,8 @@ impl Driver<'_> {
                         .breaches
                         .iter()
                         .any(|known| known.tag == broken.tag && known.input == driven.input);
-                if driven.breaches <= MOST_BREACHES && !is_known {
-                    let Broken { what, before, after, place, tag } = *broken;
+                if driven.breaches <= MAX_BREACHES && !is_known {
+                    let StructureChange { what, before, after, place, tag } = *broken;
                     self.breaches.push(Breach {
                         input: driven.input.clone(),
                         forgery: name.to_owned(),
@@ -332,18 +332,18 @@ impl Driver<'_> {
         }
     }
 
-    fn harmless(&self, inputs: &[Input]) -> Result<Harmless> {
+    fn harmless(&self, inputs: &[Input]) -> Result<Baseline> {
         let values = inputs.iter().map(|input| (input.name.clone(), input.harmless())).collect();
         let rendered = self.render(&values)?;
         let tags = if self.has_borders() { tags::around_values(&rendered) } else { Default::default() };
-        Ok(Harmless {
+        Ok(Baseline {
             structure: Structure::of(&rendered)?,
             literal: false_literal(&rendered).is_none(),
             tags,
         })
     }
 
-    fn judge(&self, rendered: &Rendered, harmless: &Harmless, inputs: &[Input], texts: &[String]) -> Verdict {
+    fn judge(&self, rendered: &Rendered, harmless: &Baseline, inputs: &[Input], texts: &[String]) -> Verdict {
         let structure = match Structure::of(rendered) {
             Ok(structure) => structure,
             Err(error) => return self.judge_refusal(&error, inputs, texts),
@@ -396,7 +396,7 @@ impl Driver<'_> {
             let name = error.field("input").and_then(Json::as_str).unwrap_or_default();
             // What an input is set to for another prompt goes by the name that it has there.
             let declared = inputs.iter().any(|input| input.strict && input.name == name)
-                || self.prepared.guests().iter().any(|guest| guest.is_strict(name));
+                || self.prepared.included_prompts().iter().any(|included| included.is_strict(name));
             let place = error.diagnostic().place.clone();
             if !declared {
                 let what = format!(
@@ -429,10 +429,10 @@ enum Verdict {
     Held,
     Branched,
     Refused(Code),
-    Broken(Box<Broken>),
+    StructureChange(Box<StructureChange>),
 }
 
-struct Broken {
+struct StructureChange {
     what: String,
     before: String,
     after: String,
@@ -446,7 +446,7 @@ impl Verdict {
             format!("it closes the tag `<{tag}>` around it"),
             "a tag that only the author closes".to_owned(),
         );
-        Verdict::Broken(Box::new(Broken { what, before, after, place, tag: Some(tag) }))
+        Verdict::StructureChange(Box::new(StructureChange { what, before, after, place, tag: Some(tag) }))
     }
 
     fn broken(
@@ -456,7 +456,7 @@ impl Verdict {
         place: Option<Place>,
     ) -> Verdict {
         let (what, before, after) = (what.into(), before.into(), after.into());
-        Verdict::Broken(Box::new(Broken { what, before, after, place, tag: None }))
+        Verdict::StructureChange(Box::new(StructureChange { what, before, after, place, tag: None }))
     }
 
     fn changed(Difference { what, before, after, place }: Difference) -> Verdict {

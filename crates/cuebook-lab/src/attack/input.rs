@@ -53,7 +53,7 @@ enum Shape {
 }
 
 impl Input {
-    /// All inputs of a prompt, by name. What the system and providers supply is none.
+    /// All inputs of a prompt, by name. What the system and providers supply is not an input.
     pub(super) fn all(prepared: &Prepared, variables: &Variables, context: &Arc<Context>) -> Vec<Input> {
         let prompt = prepared.prompt();
         let scope = prepared.scope(variables, context);
@@ -98,7 +98,9 @@ impl Input {
             let shape = Shape::of(rich, declared_kind, given, paths);
             let lends = !has_value && places.clone().any(|place| is_lending(&name, place));
             let shape = match lends && rich.is_none() && matches!(declared_kind, Type::List | Type::Any) {
-                true => shape.lending(prepared.guests().iter().flat_map(|guest| guest.asked())),
+                true => {
+                    shape.lending(prepared.included_prompts().iter().flat_map(|included| included.asked()))
+                }
                 false => shape,
             };
             Input {

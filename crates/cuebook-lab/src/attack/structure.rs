@@ -1,6 +1,6 @@
 //! What must stay as it is, whatever a value says.
 
-use crate::chat::{self, Message, Run, Ways};
+use crate::chat::{self, Message, ParseOptions, Run};
 use crate::error::Result;
 use crate::render::{Origin, PARSER, Rendered};
 use crate::source::Place;
@@ -15,12 +15,12 @@ pub(super) struct Structure {
     /// What a model may call.
     pub(super) tools: Vec<String>,
     /// What authors and the engine wrote, by section, without the values between.
-    pub(super) written: Vec<Written>,
+    pub(super) written: Vec<FixedText>,
 }
 
 /// A stretch of text that no value wrote.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct FixedText {
     pub(super) text: String,
     pub(super) section: Option<String>,
     /// Whether an author wrote it, and not the engine.
@@ -28,14 +28,14 @@ pub(super) struct Written {
     pub(super) place: Option<Place>,
 }
 
-impl PartialEq for Written {
-    fn eq(&self, other: &Written) -> bool {
+impl PartialEq for FixedText {
+    fn eq(&self, other: &FixedText) -> bool {
         // Where a stretch begins may differ with the pieces that it was written in.
         (&self.text, &self.section, self.authored) == (&other.text, &other.section, other.authored)
     }
 }
 
-impl Eq for Written {}
+impl Eq for FixedText {}
 
 /// A difference between two structures.
 pub(super) struct Difference {
@@ -82,7 +82,7 @@ impl Structure {
             return None;
         }
         let at = self.written.iter().zip(&now.written).take_while(|(before, after)| before == after).count();
-        let shown = |written: Option<&Written>| {
+        let shown = |written: Option<&FixedText>| {
             written.map_or("nothing".to_owned(), |written| excerpt(&written.text))
         };
         Some(Difference {
@@ -111,8 +111,8 @@ fn shapes(messages: &[Message]) -> Vec<String> {
     messages.iter().map(shape).collect()
 }
 
-fn written(rendered: &Rendered) -> Vec<Written> {
-    let mut all: Vec<Written> = Vec::new();
+fn written(rendered: &Rendered) -> Vec<FixedText> {
+    let mut all: Vec<FixedText> = Vec::new();
     for span in rendered.spans() {
         let authored = match &span.origin {
             Origin::Literal { .. } => true,
@@ -127,7 +127,7 @@ fn written(rendered: &Rendered) -> Vec<Written> {
             Some(last) if last.authored == authored && last.section.as_deref() == section => {
                 last.text.push_str(text);
             }
-            _ => all.push(Written {
+            _ => all.push(FixedText {
                 text: text.to_owned(),
                 section: section.map(str::to_owned),
                 authored,
@@ -158,7 +158,7 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
     }
     let whole =
         Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
-    let ways = Ways::of(&rendered.prompt().format);
+    let ways = ParseOptions::of(&rendered.prompt().format);
     Some(chat::parse(&text, &[whole], &ways).map(|messages| shapes(&messages)))
 }
 
@@ -215,8 +215,8 @@ fn listed(list: &[String]) -> String {
 
 /// The beginning of a text, in quotes.
 pub(super) fn excerpt(text: &str) -> String {
-    const MOST: usize = 120;
-    match text.char_indices().nth(MOST) {
+    const MAX: usize = 120;
+    match text.char_indices().nth(MAX) {
         Some((end, _)) => format!("{:?}… ({} bytes)", &text[..end], text.len()),
         None => format!("{text:?}"),
     }

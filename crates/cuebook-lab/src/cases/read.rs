@@ -11,7 +11,7 @@
 //! ```text absent                a snippet per line that must not be there
 //! ````
 //!
-//! A block with a language and nothing else is prose. A word that means nothing here is an error: a check that never runs
+//! A block with a language and nothing else is prose. An unknown word is an error: a check that never runs
 //! is worse than none.
 
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ const BLOCKS: [&str; 6] = ["inputs", "settings", "expected", "messages", "contai
 
 /// What a case says, or what holds for all cases of a file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct CaseContent {
     pub(super) inputs: Map<String, Json>,
     /// The names of those inputs that the case itself gives.
     own: HashSet<String>,
@@ -59,7 +59,7 @@ pub(super) struct Case {
     pub(super) name: String,
     /// Its heading.
     pub(super) place: Place,
-    pub(super) said: Said,
+    pub(super) said: CaseContent,
     /// Where it ends, without the empty lines behind it.
     pub(super) end: usize,
 }
@@ -67,7 +67,7 @@ pub(super) struct Case {
 /// The cases of a file.
 pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
     let mut problems: Vec<Diagnostic> = Vec::new();
-    let mut shared = Said::default();
+    let mut shared = CaseContent::default();
     let mut cases: Vec<Case> = Vec::new();
     for part in parts(source, &mut problems) {
         match part {
@@ -82,7 +82,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
                     problems.push(diagnostic.related(other.place.clone(), "the other case"));
                 }
                 // What holds for all is said before the first of them.
-                let said = Said { own: HashSet::new(), ..shared.clone() };
+                let said = CaseContent { own: HashSet::new(), ..shared.clone() };
                 cases.push(Case { name, place, said, end: range.end });
             }
             Part::Block { what, block } => {
@@ -118,7 +118,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
     if problems.is_empty() { Ok(cases) } else { Err(Error::all(ErrorKind::Config, problems)) }
 }
 
-impl Said {
+impl CaseContent {
     fn take(&mut self, what: &str, block: Block, source: &Arc<Source>) -> Result<()> {
         match what {
             "inputs" => {

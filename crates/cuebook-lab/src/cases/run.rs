@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::read::{Case, Said, wrong};
+use super::read::{Case, CaseContent, wrong};
 use super::settings::{Forbidden, Form};
 use super::{Failure, Outcome, Snapshot};
 use crate::changes::{Change, compare, compare_with, origin_at};
@@ -60,19 +60,19 @@ pub(super) fn run(
             return outcome;
         }
     };
-    let mut judge = Judge { prepared: &prepared, rendered: &rendered, outcome: &mut outcome };
-    judge.expected(case, source, actual);
-    judge.messages(said);
-    judge.snippets(said);
-    judge.tokens(said);
-    judge.origins(said);
+    let mut comparison = CaseComparison { prepared: &prepared, rendered: &rendered, outcome: &mut outcome };
+    comparison.expected(case, source, actual);
+    comparison.messages(said);
+    comparison.snippets(said);
+    comparison.tokens(said);
+    comparison.origins(said);
     outcome
 }
 
 /// What the settings say of the render. Names that the prompt does not have are slips.
 fn prepare_context(
     prepared: &Prepared,
-    said: &Said,
+    said: &CaseContent,
     roots: &[PathBuf],
     mut context: Context,
 ) -> Result<Context> {
@@ -159,11 +159,11 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
 
 /// A case has settings where a command has options.
 fn say_in_settings(error: Error) -> Error {
-    error.map(|told| match told.hint.as_deref() {
+    error.map(|reported| match reported.hint.as_deref() {
         Some(NAME_A_MODEL) => {
-            told.hint("add `model: NAME` to the settings of the case, or to the prompt's file")
+            reported.hint("add `model: NAME` to the settings of the case, or to the prompt's file")
         }
-        _ => told,
+        _ => reported,
     })
 }
 
@@ -172,13 +172,13 @@ enum Actual {
     Json(Json),
 }
 
-struct Judge<'j> {
+struct CaseComparison<'j> {
     prepared: &'j Prepared,
     rendered: &'j Rendered,
     outcome: &'j mut Outcome,
 }
 
-impl Judge<'_> {
+impl CaseComparison<'_> {
     fn expected(&mut self, case: &Case, source: &str, actual: Actual) {
         // What a file says is read without carriage returns, so a text is compared and written down without them.
         let (text, dropped, language) = match &actual {
@@ -224,7 +224,7 @@ impl Judge<'_> {
         }
     }
 
-    fn messages(&mut self, said: &Said) {
+    fn messages(&mut self, said: &CaseContent) {
         let Some((wanted, place)) = &said.messages else { return };
         let messages: Vec<Json> = match self.rendered.messages() {
             Ok(messages) => messages.iter().map(Message::to_json).collect(),
@@ -254,7 +254,7 @@ impl Judge<'_> {
         }
     }
 
-    fn snippets(&mut self, said: &Said) {
+    fn snippets(&mut self, said: &CaseContent) {
         let text = self.rendered.text();
         for (snippet, place) in &said.contains {
             if !text.contains(snippet.as_str()) {
@@ -272,7 +272,7 @@ impl Judge<'_> {
         }
     }
 
-    fn tokens(&mut self, said: &Said) {
+    fn tokens(&mut self, said: &CaseContent) {
         let Some((most, place)) = &said.settings.max_tokens else { return };
         let own = self.prepared.prompt().model.as_ref().map(|model| model.id.as_str());
         let model = said.settings.model.as_deref().or(own).unwrap_or_default();
@@ -286,7 +286,7 @@ impl Judge<'_> {
         }
     }
 
-    fn origins(&mut self, said: &Said) {
+    fn origins(&mut self, said: &CaseContent) {
         for (forbidden, place) in &said.settings.forbid {
             let comes_from = |origin: &Origin| match (forbidden, origin) {
                 (Forbidden::Variable(name), Origin::Value { shown, .. }) => {

@@ -86,7 +86,7 @@ mod tests {
     use crate::items::Spaces;
 
     /// What `check` says of a directive with permissions, in a project with one tool.
-    fn told(permissions: &str) -> Vec<String> {
+    fn reported(permissions: &str) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);
@@ -103,28 +103,29 @@ mod tests {
         );
         let book = Book::open(folder.path()).with_spaces(Spaces::new(folder.path(), None));
         let report = book.check(&[], |_| {}).unwrap();
-        let told = report.findings.iter().filter(|finding| finding.code.as_str() != "CB220");
-        told.map(|finding| {
-            let line = finding.place.as_ref().map_or(0, |place| place.line());
-            let hint = finding.hint.as_deref().unwrap_or_default();
-            format!("{} {line} {}: {}; {hint}", finding.severity, finding.code, finding.message)
-        })
-        .collect()
+        let reported = report.findings.iter().filter(|finding| finding.code.as_str() != "CB220");
+        reported
+            .map(|finding| {
+                let line = finding.place.as_ref().map_or(0, |place| place.line());
+                let hint = finding.hint.as_deref().unwrap_or_default();
+                format!("{} {line} {}: {}; {hint}", finding.severity, finding.code, finding.message)
+            })
+            .collect()
     }
 
     #[test]
-    fn a_permission_that_fits_no_item_is_a_warning_with_the_nearest_one() {
+    fn a_permission_for_no_item_warns_with_the_nearest_item() {
         assert_eq!(
-            told("<execute><tool>teem.*</tool></execute>"),
+            reported("<execute><tool>teem.*</tool></execute>"),
             ["warning 9 CB116: the permission to execute `teem.*` matches no tool; did you mean `team.*`?"]
         );
         assert_eq!(
-            told("<execute>\n<tool>team/reprt</tool></execute>"),
+            reported("<execute>\n<tool>team/reprt</tool></execute>"),
             [
                 "warning 10 CB116: the permission to execute `team.reprt` matches no tool; did you mean `team.report`?"
             ]
         );
-        assert_eq!(told("<load><knowledge>nothing.*</knowledge></load>").len(), 1);
+        assert_eq!(reported("<load><knowledge>nothing.*</knowledge></load>").len(), 1);
     }
 
     #[test]
@@ -135,14 +136,14 @@ mod tests {
             "<execute><tool>rye.bash.*</tool><tool>rye.agent.threads.directive_return</tool></execute>",
             "<execute><tool>*</tool><directive>team.d</directive></execute>",
         ] {
-            assert_eq!(told(permissions), Vec::<String>::new(), "{permissions}");
+            assert_eq!(reported(permissions), Vec::<String>::new(), "{permissions}");
         }
     }
 
     #[test]
     fn a_type_that_there_is_not_is_a_warning_with_the_nearest_one() {
         assert_eq!(
-            told("<execute>\n<tols>team.*</tols></execute>"),
+            reported("<execute>\n<tols>team.*</tols></execute>"),
             ["warning 10 CB315: <tols> inside <execute> permits nothing; did you mean `tool`?"]
         );
     }

@@ -39,7 +39,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
     findings
 }
 
-/// Places that show `system` as a whole: it holds values, and is none unless the prompt declares it.
+/// Places that show `system` as a whole: it holds values, and is a variable only if the prompt declares it.
 fn alone(prepared: &Prepared) -> Vec<Diagnostic> {
     if prepared.prompt().variable(SYSTEM).is_some() {
         return Vec::new();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::draft::{Draft, Piece, Print};
 use super::report::Report;
-use super::spared::Spared;
+use super::reported_differences::ReportedDifference;
 use super::words::noun;
 use crate::chat::Role;
 use crate::convert::BuiltIn;
@@ -78,7 +78,7 @@ pub(super) fn prints(draft: &Draft, target: Print, to: BuiltIn, report: &mut Rep
                 .changed("text", message)
                 .at(input.and_then(|input| input.place.clone()))
                 .hint("declare it as a string, and pass it as one")
-                .spares(Spared::Odd(name.clone()));
+                .spares(ReportedDifference::Odd(name.clone()));
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::prompt::{DIRECTIVE, PROMPTY, Prompt, SECTIONS, TEMPLATE, Traits};
 
-/// A dialect that prompts are converted from and to. One that a program adds to its book is none of them.
+/// A dialect that prompts are converted from and to. One that a program adds to its book is not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BuiltIn {
     /// A folder with `template.md`, `prompt.py` or both.

@@ -56,7 +56,7 @@ pub(super) fn carry(
     for (before, now) in before.iter().zip(&behind) {
         match (before.passed(), now.passed()) {
             (_, true) => passing += 1,
-            (true, false) => tell(bench, before, now, report),
+            (true, false) => report_case(bench, before, now, report),
             (false, false) => {}
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn carry(
 }
 
 /// Tells of a case that passed, and does not any more.
-fn tell(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut Report) {
+fn report_case(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut Report) {
     let missing = |error: &crate::error::Error| bench.is_missing_include(error);
     let failure = now.failures.first();
     let (why, hint) = match failure {

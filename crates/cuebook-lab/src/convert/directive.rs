@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::draft::{Draft, Input, Piece, Print};
 use super::notation::xml;
 use super::report::Report;
-use super::spared::Spared;
+use super::reported_differences::ReportedDifference;
 use super::words::{cannot, input};
 use super::{OutFile, aside};
 use crate::convert::BuiltIn;
@@ -165,7 +165,7 @@ fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
                     .changed("text", message)
                     .at(place)
                     .hint("write a word before or after it")
-                    .spares(Spared::Edge(name.clone()));
+                    .spares(ReportedDifference::Edge(name.clone()));
             }
             Some(Piece::Text(text)) => {
                 let bare = if at_start {

@@ -12,7 +12,7 @@ use crate::chat::Role;
 use crate::convert::BuiltIn;
 use crate::prompt::{Need, Type};
 use crate::source::Place;
-use crate::template::bits::Absent;
+use crate::template::parts::MissingValue;
 
 /// A prompt between two notations.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Draft {
     /// Who says it.
     pub(super) role: Role,
     /// What became of the lines of its own text that begin messages.
-    pub(super) opening: Opening,
+    pub(super) opening: RoleLines,
     /// The model, in the words of a `.prompty` file, and where it is named.
     pub(super) model: Option<(Map<String, Json>, Option<Place>)>,
     /// What a model may call, in the words of a `.prompty` file, and where it is declared.
@@ -49,7 +49,7 @@ pub(super) struct Draft {
 
 /// What became of lines that begin messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(super) enum RoleLines {
     /// The text has none.
     Missing,
     /// The one that it began with was taken away.
@@ -135,7 +135,7 @@ pub(super) fn anything() -> Json {
 #[derive(Debug)]
 pub(super) struct Chunk {
     /// The stretch as words and names; what keeps it from being that, and where, if it is more.
-    pub(super) pieces: Result<Vec<Piece>, Stop>,
+    pub(super) pieces: Result<Vec<Piece>, UnsupportedPart>,
     /// The stretch as it was written, where another notation may take it as it is.
     pub(super) written: Option<(Language, String)>,
     /// The stretch as Jinja2, if it was written in something else and is more than words and names.
@@ -209,7 +209,7 @@ impl Print {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
-    Value { name: String, absent: Absent },
+    Value { name: String, absent: MissingValue },
 }
 
 impl Piece {
@@ -224,7 +224,7 @@ impl Piece {
 
 /// What a target would have to be able to say, and where it is written.
 #[derive(Debug, Clone)]
-pub(super) struct Stop {
+pub(super) struct UnsupportedPart {
     pub(super) what: String,
     pub(super) place: Place,
 }
@@ -240,7 +240,7 @@ impl Draft {
     }
 
     /// All of the text as words and names.
-    pub(super) fn pieces(&self) -> Result<Vec<Piece>, Stop> {
+    pub(super) fn pieces(&self) -> Result<Vec<Piece>, UnsupportedPart> {
         let mut all: Vec<Piece> = Vec::new();
         for chunk in &self.words {
             for piece in chunk.pieces.clone()? {

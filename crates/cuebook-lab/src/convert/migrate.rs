@@ -2,7 +2,7 @@
 
 use super::notation::yaml;
 use super::report::Report;
-use super::spared::Spared;
+use super::reported_differences::ReportedDifference;
 use super::verify::Bench;
 use super::{Conversion, OutFile, source};
 use crate::convert::BuiltIn;
@@ -21,7 +21,7 @@ pub(super) fn write(
     let folder = candidate.root.path(&candidate.entry);
     let Some(migrated) = migrate(&prompt.template, folder.as_deref())? else { return Ok(None) };
     let mut report = Report::default();
-    tell(&migrated, &mut report);
+    report_changes(&migrated, &mut report);
     // The draft tells what no other notation can say, and this notation can.
     let mut draft = drafting.draft()?;
     if let Some(name) = name {
@@ -56,7 +56,7 @@ pub(super) fn write(
     }))
 }
 
-fn tell(migrated: &Migrated, report: &mut Report) {
+fn report_changes(migrated: &Migrated, report: &mut Report) {
     for change in &migrated.changes {
         let place = Some(change.place.clone());
         match change.effect {
@@ -67,7 +67,7 @@ fn tell(migrated: &Migrated, report: &mut Report) {
     }
     for input in &migrated.used_defaults {
         let message = format!("the default of `{input}` is used: Prompty 1 does not use it");
-        report.changed("inputs", message).spares(Spared::Absence(input.clone()));
+        report.changed("inputs", message).spares(ReportedDifference::Absence(input.clone()));
     }
     if migrated.has_comments {
         report.lost("front matter", "comments in the front matter").hint("copy those that you need");

@@ -11,8 +11,8 @@ use super::draft::Input;
 use super::words::Jinja;
 use crate::by_name::ByName;
 use crate::prompt::Type;
-use crate::template::bits::{Beyond, Branch};
-use crate::template::jinja::bits::is_name;
+use crate::template::jinja::parts::is_name;
+use crate::template::parts::{Branch, NotPlain};
 
 /// Names that a dictionary has of its own in Jinja2.
 const METHODS: [&str; 11] =
@@ -30,7 +30,7 @@ enum Kind {
 
 /// A value, as an expression.
 #[derive(Debug, Clone)]
-struct Known<'i> {
+struct ValueExpression<'i> {
     expression: String,
     kind: Kind,
     /// What its items or properties are declared to be.
@@ -45,7 +45,7 @@ struct Known<'i> {
 pub(super) struct Writer<'i> {
     pub(super) inputs: &'i ByName<Input>,
     pub(super) jinja: Jinja<'i>,
-    frames: Vec<Known<'i>>,
+    frames: Vec<ValueExpression<'i>>,
     /// The names that are no part of a value around.
     pub(super) roots: BTreeSet<String>,
 }
@@ -55,7 +55,7 @@ impl<'i> Writer<'i> {
         Writer { inputs, jinja, frames: Vec::new(), roots: BTreeSet::new() }
     }
 
-    pub(super) fn write(&mut self, branches: &[Branch], out: &mut String) -> Result<(), Beyond> {
+    pub(super) fn write(&mut self, branches: &[Branch], out: &mut String) -> Result<(), NotPlain> {
         for branch in branches {
             match branch {
                 // A brace at the end may stand before a tag.
@@ -69,8 +69,8 @@ impl<'i> Writer<'i> {
                     out.push_str(&format!("{{{{ {}{when} }}}}", known.expression));
                 }
                 Branch::Section { keys, inverted, body, range } => {
-                    self.section(keys, *inverted, body, out).map_err(|beyond| {
-                        beyond.unwrap_or_else(|| unclear("a Mustache section", keys, range))
+                    self.section(keys, *inverted, body, out).map_err(|not_plain| {
+                        not_plain.unwrap_or_else(|| unclear("a Mustache section", keys, range))
                     })?;
                 }
             }
@@ -85,7 +85,7 @@ impl<'i> Writer<'i> {
         inverted: bool,
         body: &[Branch],
         out: &mut String,
-    ) -> Result<(), Option<Beyond>> {
+    ) -> Result<(), Option<NotPlain>> {
         let known = self.known(keys).ok_or(None)?;
         let mut condition = known.needs.clone();
         match known.kind {
@@ -106,7 +106,7 @@ impl<'i> Writer<'i> {
             return self.each(&known, body, out);
         }
         out.push_str(&format!("{{% if {condition} %}}"));
-        self.frames.push(Known { needs: Vec::new(), ..known });
+        self.frames.push(ValueExpression { needs: Vec::new(), ..known });
         self.write(body, out)?;
         self.frames.pop();
         out.push_str("{% endif %}");
@@ -114,7 +114,12 @@ impl<'i> Writer<'i> {
     }
 
     /// Writes what shows once for each item.
-    fn each(&mut self, list: &Known<'i>, body: &[Branch], out: &mut String) -> Result<(), Option<Beyond>> {
+    fn each(
+        &mut self,
+        list: &ValueExpression<'i>,
+        body: &[Branch],
+        out: &mut String,
+    ) -> Result<(), Option<NotPlain>> {
         let name = self.fresh();
         let needs = list.needs.join(" and ");
         if !needs.is_empty() {
@@ -123,8 +128,13 @@ impl<'i> Writer<'i> {
         let otherwise = if list.is_certain { "" } else { " or []" };
         out.push_str(&format!("{{% for {name} in {}{otherwise} %}}", list.expression));
         let shape = list.shape.and_then(|shape| shape.get("items")).and_then(Json::as_object);
-        let item =
-            Known { expression: name, kind: kind_of(shape), shape, needs: Vec::new(), is_certain: true };
+        let item = ValueExpression {
+            expression: name,
+            kind: kind_of(shape),
+            shape,
+            needs: Vec::new(),
+            is_certain: true,
+        };
         self.frames.push(item);
         self.write(body, out)?;
         self.frames.pop();
@@ -149,7 +159,7 @@ impl<'i> Writer<'i> {
         name
     }
 
-    fn known(&mut self, keys: &[String]) -> Option<Known<'i>> {
+    fn known(&mut self, keys: &[String]) -> Option<ValueExpression<'i>> {
         let known = self.find(keys)?;
         let root = known.expression.split(['.', '[']).next().unwrap_or_default();
         if self.frames.iter().all(|frame| frame.expression != root) {
@@ -159,7 +169,7 @@ impl<'i> Writer<'i> {
     }
 
     /// What a name means here; `None` if that depends on values.
-    fn find(&self, keys: &[String]) -> Option<Known<'i>> {
+    fn find(&self, keys: &[String]) -> Option<ValueExpression<'i>> {
         let Some((first, rest)) = keys.split_first() else { return self.frames.last().cloned() };
         if !keys.iter().all(|key| is_name(key)) {
             return None;
@@ -204,7 +214,7 @@ impl<'i> Writer<'i> {
         Some(known)
     }
 
-    fn input(&self, name: &str) -> Known<'i> {
+    fn input(&self, name: &str) -> ValueExpression<'i> {
         let input = self.inputs.get(name);
         let kind = match input.map(|input| input.kind) {
             Some(Type::String | Type::Integer | Type::Number | Type::Boolean) => Kind::Scalar,
@@ -214,12 +224,12 @@ impl<'i> Writer<'i> {
         };
         let is_certain = input.is_some_and(Input::is_certain);
         let shape = input.map(|input| &input.more);
-        Known { expression: name.to_owned(), kind, shape, needs: Vec::new(), is_certain }
+        ValueExpression { expression: name.to_owned(), kind, shape, needs: Vec::new(), is_certain }
     }
 }
 
 /// What a property of a value is declared to be.
-fn property<'i>(of: &Known<'i>, name: &str) -> Option<&'i Map<String, Json>> {
+fn property<'i>(of: &ValueExpression<'i>, name: &str) -> Option<&'i Map<String, Json>> {
     match of.shape?.get("properties")? {
         Json::Object(properties) => properties.get(name)?.as_object(),
         Json::Array(properties) => properties
@@ -230,11 +240,15 @@ fn property<'i>(of: &Known<'i>, name: &str) -> Option<&'i Map<String, Json>> {
     }
 }
 
-fn has_properties(of: &Known<'_>) -> bool {
+fn has_properties(of: &ValueExpression<'_>) -> bool {
     of.shape.is_some_and(|shape| shape.contains_key("properties"))
 }
 
-fn part<'i>(of: &Known<'i>, key: &str, declared: Option<&'i Map<String, Json>>) -> Known<'i> {
+fn part<'i>(
+    of: &ValueExpression<'i>,
+    key: &str,
+    declared: Option<&'i Map<String, Json>>,
+) -> ValueExpression<'i> {
     let mut needs = of.needs.clone();
     let expression = match METHODS.contains(&key) {
         // Without the key, `["items"]` is the method too.
@@ -248,7 +262,7 @@ fn part<'i>(of: &Known<'i>, key: &str, declared: Option<&'i Map<String, Json>>) 
         false => format!("{}.{key}", of.expression),
     };
     let is_certain = declared.is_some_and(|declared| declared.get("required") == Some(&Json::Bool(true)));
-    Known { expression, kind: kind_of(declared), shape: declared, needs, is_certain }
+    ValueExpression { expression, kind: kind_of(declared), shape: declared, needs, is_certain }
 }
 
 fn kind_of(declared: Option<&Map<String, Json>>) -> Kind {
@@ -262,8 +276,8 @@ fn kind_of(declared: Option<&Map<String, Json>>) -> Kind {
     }
 }
 
-fn unclear(what: &str, keys: &[String], range: &std::ops::Range<usize>) -> Beyond {
+fn unclear(what: &str, keys: &[String], range: &std::ops::Range<usize>) -> NotPlain {
     let name = if keys.is_empty() { ".".to_owned() } else { keys.join(".") };
     let what = format!("{what} `{name}` without a declared type");
-    Beyond { range: range.clone(), what }
+    NotPlain { range: range.clone(), what }
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Language, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
-use super::spared::Spared;
-use super::words::{Guard, Jinja, cannot, is_marker, mustache};
+use super::reported_differences::ReportedDifference;
+use super::words::{Jinja, SyntaxLines, cannot, is_marker, mustache};
 use super::{OutFile, aside};
 use crate::chat::{Role, Roles};
 use crate::convert::BuiltIn;
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::library::PROMPTY_END;
 
 pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFile>> {
-    aside::rename(draft, crate::template::jinja::bits::is_name, report);
+    aside::rename(draft, crate::template::jinja::parts::is_name, report);
     let mut front = aside::front(draft);
     if let Some((model, _)) = &draft.model {
         front.insert("model".into(), Json::Object(model.clone()));
@@ -51,9 +51,9 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
             {
                 let message = "values are no longer escaped for HTML";
                 let hint = "to avoid escaping in Mustache, write {{{…}}}";
-                report.changed("text", message).hint(hint).spares(Spared::Markup);
+                report.changed("text", message).hint(hint).spares(ReportedDifference::Markup);
             }
-            let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
+            let jinja = Jinja { guard: SyntaxLines::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
             let text =
                 jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, BuiltIn::Prompty))?;
             if is_python(draft) {

@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value as Json, json};
 
-use super::spared::Spared;
+use super::reported_differences::ReportedDifference;
 use crate::error::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
 /// What became of something that a prompt says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
+pub enum EntryKind {
     /// The target cannot say it.
     Lost,
     /// The target says it in another way, which makes a difference.
@@ -19,13 +19,13 @@ pub enum Fate {
     Note,
 }
 
-impl Fate {
+impl EntryKind {
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Fate::Lost => "lost",
-            Fate::Changed => "changed",
-            Fate::Note => "note",
+            EntryKind::Lost => "lost",
+            EntryKind::Changed => "changed",
+            EntryKind::Note => "note",
         }
     }
 }
@@ -34,13 +34,13 @@ impl Fate {
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// What became of it.
-    pub fate: Fate,
+    pub fate: EntryKind,
     /// What it is about, in a word: `hooks`, `model`, `text` and so on.
     pub about: &'static str,
     /// What happened, where, and what to do.
     pub finding: Diagnostic,
     /// What a comparison has to leave out because of it, if the rendered text can differ.
-    pub(super) spared: Option<Spared>,
+    pub(super) reported_differences: Option<ReportedDifference>,
 }
 
 /// Everything that became of a prompt on its way.
@@ -60,7 +60,7 @@ impl Report {
 
     /// What was lost or changed.
     pub fn losses(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.fate != Fate::Note)
+        self.entries.iter().filter(|entry| entry.fate != EntryKind::Note)
     }
 
     /// The report as scripts see it.
@@ -69,26 +69,26 @@ impl Report {
     }
 
     /// What a comparison has to leave out because it can differ, each once.
-    pub(super) fn spared(&self) -> BTreeSet<Spared> {
-        self.entries.iter().filter_map(|entry| entry.spared.clone()).collect()
+    pub(super) fn reported_differences(&self) -> BTreeSet<ReportedDifference> {
+        self.entries.iter().filter_map(|entry| entry.reported_differences.clone()).collect()
     }
 
     pub(super) fn lost(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
-        self.add(Fate::Lost, about, message)
+        self.add(EntryKind::Lost, about, message)
     }
 
     pub(super) fn changed(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
-        self.add(Fate::Changed, about, message)
+        self.add(EntryKind::Changed, about, message)
     }
 
     pub(super) fn note(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
-        self.add(Fate::Note, about, message)
+        self.add(EntryKind::Note, about, message)
     }
 
-    fn add(&mut self, fate: Fate, about: &'static str, message: impl Into<String>) -> Adding<'_> {
-        let severity = if fate == Fate::Note { Severity::Note } else { Severity::Warning };
+    fn add(&mut self, fate: EntryKind, about: &'static str, message: impl Into<String>) -> Adding<'_> {
+        let severity = if fate == EntryKind::Note { Severity::Note } else { Severity::Warning };
         let finding = Diagnostic::new(Code::NotCarriedOver, message).severity(severity);
-        Adding { report: self, entry: Entry { fate, about, finding, spared: None } }
+        Adding { report: self, entry: Entry { fate, about, finding, reported_differences: None } }
     }
 }
 
@@ -112,8 +112,8 @@ impl Adding<'_> {
     }
 
     /// The rendered text can differ because of it, and is compared without that.
-    pub(super) fn spares(mut self, spared: Spared) -> Self {
-        self.entry.spared = Some(spared);
+    pub(super) fn spares(mut self, reported_differences: ReportedDifference) -> Self {
+        self.entry.reported_differences = Some(reported_differences);
         self
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
-use super::spared::{Spared, Terms};
+use super::reported_differences::{ComparisonRules, ReportedDifference};
 use super::verify::{Bench, Verdict};
-use super::words::{Guard, Jinja, cannot, dollar, lines, looks_like_structure, mustache};
+use super::words::{Jinja, SyntaxLines, cannot, dollar, lines, looks_like_structure, mustache};
 use super::{OutFile, aside, prompty};
 use crate::convert::BuiltIn;
 use crate::dialect::sections::{key_of, scan};
@@ -33,7 +33,7 @@ enum Plan {
 }
 
 /// How often lines are looked at again that would mean something.
-const MOST_ROUNDS: usize = 100;
+const MAX_ROUNDS: usize = 100;
 
 /// The files, and what stands before the text of the draft now.
 pub(super) fn write(
@@ -41,7 +41,7 @@ pub(super) fn write(
     bench: &Bench<'_>,
     report: &mut Report,
 ) -> Result<(Vec<OutFile>, String)> {
-    let names = crate::template::jinja::bits::is_name;
+    let names = crate::template::jinja::parts::is_name;
     aside::rename(draft, names, report);
     aside::said_by_the_system(draft, BuiltIn::Sections, report);
     let mut front = aside::front(draft);
@@ -67,11 +67,11 @@ pub(super) fn write(
     }
     let tools = tools(draft, report);
     let texts = Texts::of(draft);
-    let mut spared = report.spared();
+    let mut reported_differences = report.reported_differences();
     let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
     let odd = draft.words.iter().flat_map(|chunk| &chunk.names).filter(|name| !alike(name));
-    spared.extend(odd.map(|name| Spared::Odd(name.clone())));
-    let terms = Terms::new(spared, draft);
+    reported_differences.extend(odd.map(|name| ReportedDifference::Odd(name.clone())));
+    let terms = ComparisonRules::new(reported_differences, draft);
     let mut spare = None;
     let mut failure = None;
     for plan in [Plan::Split, Plan::First, Plan::Added] {
@@ -95,7 +95,7 @@ pub(super) fn write(
             }];
             match bench.says(draft, &files, &prefix, &terms) {
                 Ok(Verdict::Same) => {
-                    told(draft, &texts, plan, engine, &title, report);
+                    reported(draft, &texts, plan, engine, &title, report);
                     return Ok((files, prefix));
                 }
                 Ok(Verdict::Other) if plan != Plan::Added => {}
@@ -111,9 +111,9 @@ pub(super) fn write(
             report
                 .changed("text", message)
                 .hint("this rarely changes a model's answer")
-                .spares(Spared::Space);
+                .spares(ReportedDifference::Space);
         }
-        told(draft, &texts, plan, engine, &title, report);
+        reported(draft, &texts, plan, engine, &title, report);
         return Ok((files, prefix));
     }
     // Nothing was found that says the same: whatever keeps the last way from being read is the reason.
@@ -121,7 +121,7 @@ pub(super) fn write(
         return Err(error);
     }
     let place = bench.source.prompt().template.place(0..0);
-    let stop = super::draft::Stop { what: "something".to_owned(), place };
+    let stop = super::draft::UnsupportedPart { what: "something".to_owned(), place };
     Err(match draft.pieces() {
         Err(stop) => cannot(draft, &stop, BuiltIn::Sections),
         Ok(_) => cannot(draft, &stop, BuiltIn::Sections),
@@ -148,7 +148,8 @@ impl Texts {
                 })
                 .collect(),
             None => {
-                let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+                let jinja =
+                    Jinja { guard: SyntaxLines::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
                 let text = match mustache(draft) {
                     Some((text, _)) => text,
                     None => jinja.write(draft, None).unwrap_or_default(),
@@ -216,7 +217,7 @@ impl Texts {
         draft: &Draft,
         plan: Plan,
         engine: &str,
-    ) -> Option<std::result::Result<String, super::draft::Stop>> {
+    ) -> Option<std::result::Result<String, super::draft::UnsupportedPart>> {
         let kept = self.kept(plan);
         if plan != Plan::Added && !self.begins_with_heading()
             || plan == Plan::First && self.headings.len() == 1 && self.pieces.is_some()
@@ -240,11 +241,11 @@ impl Texts {
 }
 
 /// The text as Jinja2, in which no other line than those that are kept begins anything.
-fn jinja(draft: &Draft, kept: &[usize]) -> std::result::Result<String, super::draft::Stop> {
+fn jinja(draft: &Draft, kept: &[usize]) -> std::result::Result<String, super::draft::UnsupportedPart> {
     let mut forced: Vec<usize> = Vec::new();
     let mut text = String::new();
-    for _ in 0..MOST_ROUNDS {
-        let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &forced };
+    for _ in 0..MAX_ROUNDS {
+        let jinja = Jinja { guard: SyntaxLines::Headings, blocks_are_safe: true, kept, forced: &forced };
         text = jinja.write(draft, None)?;
         let found = scan(&text, 0..text.len());
         let opened = found.unclosed.iter().chain(&found.misplaced).map(|range| range.start).min();
@@ -346,7 +347,7 @@ fn title(draft: &Draft) -> String {
 }
 
 /// Says what the way that was taken means.
-fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, report: &mut Report) {
+fn reported(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, report: &mut Report) {
     let print = match engine {
         "dollar" => Print::Python,
         "mustache" => Print::Mustache,
@@ -356,7 +357,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
     if engine == "jinja2" {
         let kept = texts.kept(plan);
         // Whatever the stretches add up to, only the reported ones count here.
-        let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &[] };
+        let jinja = Jinja { guard: SyntaxLines::Headings, blocks_are_safe: true, kept, forced: &[] };
         let _ = jinja.write(draft, Some(report));
     }
     if engine == "mustache" && mustache(draft).is_some_and(|(_, escape)| !escape) {
@@ -364,7 +365,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         report
             .changed("text", message)
             .hint("write {{{name}}} to print a value unchanged")
-            .spares(Spared::Markup);
+            .spares(ReportedDifference::Markup);
     }
     match plan {
         Plan::Split => {}
@@ -402,7 +403,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
                     .changed("text", message)
                     .at(place)
                     .hint("write a word before or after it")
-                    .spares(Spared::Edge(name.clone()));
+                    .spares(ReportedDifference::Edge(name.clone()));
             }
         }
         from = bound + 1;

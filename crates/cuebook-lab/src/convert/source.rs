@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::draft::{Chunk, Draft, Input, Language, Opening, Piece, Print, Stop};
+use super::draft::{Chunk, Draft, Input, Language, Piece, Print, RoleLines, UnsupportedPart};
 use super::mustache::Writer;
 use super::report::Report;
-use super::spared::Spared;
-use super::words::{Guard, Jinja};
+use super::reported_differences::ReportedDifference;
+use super::words::{Jinja, SyntaxLines};
 use crate::by_name::ByName;
 use crate::chat::Role;
 use crate::convert::BuiltIn;
@@ -26,11 +26,11 @@ use crate::prepared::Prepared;
 use crate::prompt::{Limits, Prompt};
 use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
-use crate::template::bits::{Beyond, Bit, Branch};
 use crate::template::dollar::{self, Missing};
 use crate::template::input::NOBODY;
 use crate::template::jinja::{self, Settings, Style};
 use crate::template::mustache;
+use crate::template::parts::{Branch, NotPlain, TemplatePart};
 use crate::variables::{SESSION, SYSTEM};
 
 /// How deep Mustache sections may lie in each other here, where nothing is rendered.
@@ -70,7 +70,7 @@ impl Drafting<'_> {
             inputs,
             words,
             role: if self.from == BuiltIn::Directive { Role::User } else { Role::System },
-            opening: Opening::Missing,
+            opening: RoleLines::Missing,
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
             outputs: self.outputs(prompt, front.as_ref()),
@@ -103,12 +103,12 @@ impl Drafting<'_> {
         let keeps = settings.keep_trailing_newline;
         let written = if keeps { text } else { text.strip_suffix('\n').unwrap_or(text) };
         let mut comments = Vec::new();
-        let pieces = match jinja::bits::bits(text, &settings) {
+        let pieces = match jinja::parts::parts(text, &settings) {
             Ok(found) => {
                 comments.extend(found.comments.into_iter().map(|range| source.place(range)));
-                Ok(self.pieces(source, found.bits))
+                Ok(self.pieces(source, found.parts))
             }
-            Err(beyond) => Err(stop(source, beyond)),
+            Err(not_plain) => Err(stop(source, not_plain)),
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
         let is_dropped = !keeps && !settings.trim_blocks && self.target != BuiltIn::Template;
@@ -145,7 +145,7 @@ impl Drafting<'_> {
         let place = place.unwrap_or_else(|| source.place(0..0));
         let what = format!("the language of the engine `{engine}`");
         Chunk {
-            pieces: Err(Stop { what, place }),
+            pieces: Err(UnsupportedPart { what, place }),
             written: None,
             jinja: None,
             print: Print::Python,
@@ -156,20 +156,20 @@ impl Drafting<'_> {
 
     fn mustache(&mut self, source: &Arc<Source>, escape: bool, inputs: &ByName<Input>) -> Result<Chunk> {
         let (mut jinja, mut names) = (None, self.names());
-        let pieces = match mustache::bits::bits(source, DEEPEST, escape)? {
-            Ok(bits) => Ok(self.pieces(source, bits)),
-            Err(beyond) => match self.sections_as_jinja(source, escape, inputs)? {
+        let pieces = match mustache::parts::parts(source, DEEPEST, escape)? {
+            Ok(parts) => Ok(self.pieces(source, parts)),
+            Err(not_plain) => match self.sections_as_jinja(source, escape, inputs)? {
                 Ok((text, roots)) => {
                     jinja = Some(text);
                     if self.target == BuiltIn::Template {
                         // What is a part of an item is no name there.
                         names.retain(|name| roots.contains(name));
                     }
-                    Err(stop(source, beyond))
+                    Err(stop(source, not_plain))
                 }
                 // The user who wants Jinja2 gets the reason why it does not work.
                 Err(worse) if self.target == BuiltIn::Template => Err(stop(source, worse)),
-                Err(_) => Err(stop(source, beyond)),
+                Err(_) => Err(stop(source, not_plain)),
             },
         };
         Ok(Chunk {
@@ -188,17 +188,17 @@ impl Drafting<'_> {
         source: &Arc<Source>,
         escape: bool,
         inputs: &ByName<Input>,
-    ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
+    ) -> Result<std::result::Result<(String, BTreeSet<String>), NotPlain>> {
         let settings = self.config.template_settings(false);
         if self.target == BuiltIn::Template && (settings.trim_blocks || settings.lstrip_blocks) {
             let what = "a Mustache section in a project whose tags strip whitespace".to_owned();
-            return Ok(Err(Beyond { range: 0..0, what }));
+            return Ok(Err(NotPlain { range: 0..0, what }));
         }
-        let branches = match mustache::bits::branches(source, DEEPEST, escape)? {
+        let branches = match mustache::parts::branches(source, DEEPEST, escape)? {
             Ok(branches) => branches,
-            Err(beyond) => return Ok(Err(beyond)),
+            Err(not_plain) => return Ok(Err(not_plain)),
         };
-        let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+        let jinja = Jinja { guard: SyntaxLines::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
         let mut text = String::new();
         let mut writer = Writer::new(inputs, jinja);
         let written = writer.write(&branches, &mut text);
@@ -225,45 +225,45 @@ impl Drafting<'_> {
     fn no_longer_escaped(&mut self, name: &str, place: Place) {
         let message = format!("the value of `{name}` is no longer escaped for HTML");
         let hint = "to avoid escaping in Mustache, write {{{…}}}";
-        self.report.changed("text", message).at(Some(place)).hint(hint).spares(Spared::Markup);
+        self.report.changed("text", message).at(Some(place)).hint(hint).spares(ReportedDifference::Markup);
     }
 
     fn dollar(&mut self, source: &Arc<Source>, missing: Missing) -> Chunk {
         let template = dollar::Template::compile(source.clone());
-        let pieces = match template.bits(missing) {
-            Ok(bits) => Ok(self.pieces(source, bits)),
-            Err(beyond) => Err(stop(source, beyond)),
+        let pieces = match template.parts(missing) {
+            Ok(parts) => Ok(self.pieces(source, parts)),
+            Err(not_plain) => Err(stop(source, not_plain)),
         };
         let names = template.placeholders().to_vec();
         Chunk { pieces, written: None, jinja: None, print: Print::Python, names, comments: Vec::new() }
     }
 
     /// Bits as pieces. Only directives read the environment, and only Mustache has HTML.
-    fn pieces(&mut self, source: &Arc<Source>, bits: Vec<Bit>) -> Vec<Piece> {
+    fn pieces(&mut self, source: &Arc<Source>, parts: Vec<TemplatePart>) -> Vec<Piece> {
         let variables = &self.prepared.prompt().variables;
         let rich: HashSet<&str> =
             variables.iter().filter(|it| it.rich.is_some()).map(|it| it.name.as_str()).collect();
         let mut pieces = Vec::new();
-        for bit in bits {
+        for bit in parts {
             pieces.push(match bit {
-                Bit::Text { text, .. } => Piece::Text(text),
-                Bit::Value { name, range, .. } if rich.contains(&name.as_str()) => {
+                TemplatePart::Text { text, .. } => Piece::Text(text),
+                TemplatePart::Value { name, range, .. } if rich.contains(&name.as_str()) => {
                     let message = format!("`{name}` is not text, so it is removed");
                     let hint = "put conversations, images, files and audio into separate messages";
                     self.report
                         .lost("inputs", message)
                         .at(Some(source.place(range)))
                         .hint(hint)
-                        .spares(Spared::Value(name));
+                        .spares(ReportedDifference::Value(name));
                     continue;
                 }
-                Bit::Value { name, absent, escaped, range } => {
+                TemplatePart::Value { name, absent, escaped, range } => {
                     if escaped && matches!(self.target, BuiltIn::Template | BuiltIn::Directive) {
                         self.no_longer_escaped(&name, source.place(range));
                     }
                     Piece::Value { name, absent }
                 }
-                Bit::Environment { name, otherwise, range } => {
+                TemplatePart::Environment { name, otherwise, range } => {
                     let message = format!(
                         "`{name}` from the environment is left out: only directives read the environment"
                     );
@@ -272,7 +272,7 @@ impl Drafting<'_> {
                         .lost("text", message)
                         .at(Some(source.place(range)))
                         .hint(hint)
-                        .spares(Spared::Environment);
+                        .spares(ReportedDifference::Environment);
                     Piece::Text(otherwise)
                 }
             });
@@ -300,19 +300,19 @@ impl Drafting<'_> {
         let takes_all = directive.inputs.is_empty();
         let declared: HashSet<&str> = directive.inputs.iter().map(|input| input.name.as_str()).collect();
         let is_given = |name: &str| name != NOBODY && (takes_all || declared.contains(name));
-        let bits = directive.template().bits(is_given);
+        let parts = directive.template().parts(is_given);
         if !preamble.is_empty() {
-            let between = if bits.as_ref().is_ok_and(Vec::is_empty) { "" } else { "\n\n" };
+            let between = if parts.as_ref().is_ok_and(Vec::is_empty) { "" } else { "\n\n" };
             chunks.push(Chunk::text(format!("{preamble}{between}")));
         }
-        let pieces = match bits {
-            Ok(bits) => {
-                let pieces = self.pieces(&directive.source, bits);
+        let pieces = match parts {
+            Ok(parts) => {
+                let pieces = self.pieces(&directive.source, parts);
                 let place = directive.source.place(directive.template().range());
                 self.edges(&pieces, place, "the body of a directive");
                 Ok(pieces)
             }
-            Err(beyond) => Err(stop(&directive.source, beyond)),
+            Err(not_plain) => Err(stop(&directive.source, not_plain)),
         };
         chunks.push(Chunk {
             pieces,
@@ -334,7 +334,7 @@ impl Drafting<'_> {
                     .changed("text", message)
                     .at(Some(place.clone()))
                     .hint("write a word before it, or pass values without surrounding whitespace")
-                    .spares(Spared::Edge(name.clone()));
+                    .spares(ReportedDifference::Edge(name.clone()));
             }
         }
     }
@@ -400,7 +400,7 @@ impl Drafting<'_> {
                             self.report
                                 .changed("text", message)
                                 .at(Some(stop.place.clone()))
-                                .spares(Spared::Space);
+                                .spares(ReportedDifference::Space);
                         }
                     }
                     chunks.push(Chunk::text(heading));
@@ -422,7 +422,7 @@ fn condition(tag: String, place: Option<&Place>, tree: &Tree) -> Chunk {
     let first = || tree.sections().first().and_then(|node| node.section.place.clone());
     let place = place.cloned().or_else(first).unwrap_or_else(|| Source::new("", "").place(0..0));
     Chunk {
-        pieces: Err(Stop { what: "a condition".to_owned(), place }),
+        pieces: Err(UnsupportedPart { what: "a condition".to_owned(), place }),
         written: None,
         jinja: Some(tag),
         print: Print::Python,
@@ -431,8 +431,8 @@ fn condition(tag: String, place: Option<&Place>, tree: &Tree) -> Chunk {
     }
 }
 
-fn stop(source: &Arc<Source>, beyond: Beyond) -> Stop {
-    Stop { what: beyond.what, place: source.place(beyond.range) }
+fn stop(source: &Arc<Source>, not_plain: NotPlain) -> UnsupportedPart {
+    UnsupportedPart { what: not_plain.what, place: source.place(not_plain.range) }
 }
 
 /// The front matter of the file that a prompt was read from, as it is written.

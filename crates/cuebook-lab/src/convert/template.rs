@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Print};
 use super::notation::python;
 use super::report::Report;
-use super::words::{Guard, Jinja, cannot};
+use super::words::{Jinja, SyntaxLines, cannot};
 use super::{OutFile, aside};
 use crate::convert::BuiltIn;
 use crate::error::Result;
@@ -13,10 +13,10 @@ use crate::library::{Config, PROMPT_FILE, TEMPLATE_FILE};
 use crate::prompt::Need;
 
 pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> Result<Vec<OutFile>> {
-    aside::rename(draft, |name| name != "system" && crate::template::jinja::bits::is_name(name), report);
+    aside::rename(draft, |name| name != "system" && crate::template::jinja::parts::is_name(name), report);
     let settings = config.template_settings(false);
     let blocks_are_safe = !settings.trim_blocks && !settings.lstrip_blocks;
-    let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe, kept: &[], forced: &[] };
+    let jinja = Jinja { guard: SyntaxLines::Nothing, blocks_are_safe, kept: &[], forced: &[] };
     let mut text =
         jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, BuiltIn::Template))?;
     if !settings.keep_trailing_newline {

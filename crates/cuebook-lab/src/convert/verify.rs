@@ -1,6 +1,6 @@
 //! Reads what was written, renders it, and holds it against what it was made from.
 
-mod said;
+mod own_text;
 mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::OutFile;
-use super::draft::{Draft, Opening, Piece};
+use super::draft::{Draft, Piece, RoleLines};
 use super::report::Report;
-use super::spared::Terms;
+use super::reported_differences::ComparisonRules;
 use super::words::noun;
 use crate::book::Book;
 use crate::chat::Role;
@@ -21,10 +21,10 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
 use crate::source::Place;
-use crate::template::bits::Absent;
+use crate::template::parts::MissingValue;
 use crate::template::python::is_space;
 use crate::variables::Context;
-use said::{Mask, Way};
+use own_text::{ComparisonRender, Mask};
 use samples::{Sample, samples};
 
 /// Where results are read and rendered.
@@ -87,7 +87,7 @@ impl Bench<'_> {
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
-        terms: &Terms,
+        terms: &ComparisonRules,
     ) -> Result<Verdict> {
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => return Ok(Verdict::Same),
@@ -110,13 +110,13 @@ impl Bench<'_> {
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
         let mask = Mask { shown: &none, written: &nothing };
         let way = self.of_result(mask);
-        for sample in samples(draft, &Terms::default()) {
+        for sample in samples(draft, &ComparisonRules::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
-            let said = way.said(&prepared, &texts)?;
+            let own_text = way.own_text(&prepared, &texts)?;
             let expected = format!("{prefix}{}", expected.trim_matches(is_space));
             // A heading with nothing below it has no empty line behind it.
-            if said.trim_matches(is_space) != expected.trim_end_matches(is_space) {
+            if own_text.trim_matches(is_space) != expected.trim_end_matches(is_space) {
                 return Ok(Verdict::Other);
             }
         }
@@ -156,7 +156,7 @@ impl Bench<'_> {
             }
             read => read?,
         };
-        let terms = Terms::new(report.spared(), draft);
+        let terms = ComparisonRules::new(report.reported_differences(), draft);
         let outcome = self.compare(draft, &prepared, prefix, &terms);
         if outcome.difference.is_some() && self.messages_of_result(draft, &prepared, &terms, report) {
             let why_not = Some("the renders differ".to_owned());
@@ -183,7 +183,7 @@ impl Bench<'_> {
             report.note("check", why.clone()).hint(hint);
             why
         });
-        Ok(Compared { renders: outcome.same, without: terms.told, why_not, differs: false })
+        Ok(Compared { renders: outcome.same, without: terms.reported, why_not, differs: false })
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
@@ -198,10 +198,10 @@ impl Bench<'_> {
     /// Tells of messages that only a render shows: those that something included begins, or a condition. A `.prompty` file alone
     /// has several.
     fn messages_of_source(&self, draft: &Draft, report: &mut Report) {
-        if !self.source.prompt().dialect.has_roles || draft.opening == Opening::Several {
+        if !self.source.prompt().dialect.has_roles || draft.opening == RoleLines::Several {
             return;
         }
-        let terms = Terms::new(report.spared(), draft);
+        let terms = ComparisonRules::new(report.reported_differences(), draft);
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
         let way = self.of_source(draft, &terms, Mask { shown: &none, written: &nothing });
         let renders = samples(draft, &terms).into_iter().map(|sample| {
@@ -234,7 +234,7 @@ impl Bench<'_> {
         &self,
         draft: &Draft,
         result: &Prepared,
-        terms: &Terms,
+        terms: &ComparisonRules,
         report: &mut Report,
     ) -> bool {
         if self.target != BuiltIn::Prompty {
@@ -256,27 +256,43 @@ impl Bench<'_> {
 
     /// Where something is included that begins messages.
     fn speaker(&self) -> Option<Place> {
-        self.source.guests().iter().find(|guest| guest.begins_messages()).map(|guest| guest.place.clone())
+        self.source
+            .included_prompts()
+            .iter()
+            .find(|included| included.begins_messages())
+            .map(|included| included.place.clone())
     }
 
-    fn of_source<'w>(&'w self, draft: &Draft, terms: &Terms, mask: Mask<'w>) -> Way<'w> {
-        Way {
+    fn of_source<'w>(
+        &'w self,
+        draft: &Draft,
+        terms: &ComparisonRules,
+        mask: Mask<'w>,
+    ) -> ComparisonRender<'w> {
+        ComparisonRender {
             context: &self.context,
             is_result: false,
-            unmarked: draft.opening == Opening::Taken,
+            unmarked: draft.opening == RoleLines::Taken,
             unfolded: terms.unfolded,
             unconditional: terms.unconditional,
             mask,
         }
     }
 
-    fn of_result<'w>(&'w self, mask: Mask<'w>) -> Way<'w> {
+    fn of_result<'w>(&'w self, mask: Mask<'w>) -> ComparisonRender<'w> {
         let (unfolded, unconditional) = (false, false);
-        Way { context: &self.context, is_result: true, unmarked: true, unfolded, unconditional, mask }
+        ComparisonRender {
+            context: &self.context,
+            is_result: true,
+            unmarked: true,
+            unfolded,
+            unconditional,
+            mask,
+        }
     }
 
     /// Renders both with values that were made up, up to the first difference.
-    fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str, terms: &Terms) -> Outcome {
+    fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str, terms: &ComparisonRules) -> Outcome {
         let before = |name: &String| draft.name_before(name);
         let mut outcome = Outcome { same: 0, difference: None, failure: None };
         for sample in samples(draft, terms) {
@@ -316,7 +332,7 @@ impl Bench<'_> {
         result: &Prepared,
         (values, sample): (&Sample, &Sample),
         prefix: &str,
-        terms: &Terms,
+        terms: &ComparisonRules,
         (step, before): (Step, &dyn Fn(&String) -> String),
     ) -> Result<Option<String>> {
         let mut shown = terms.masked.clone();
@@ -326,7 +342,7 @@ impl Bench<'_> {
             Step::Written => {
                 for name in &terms.odd {
                     let forms = written.entry(name.clone()).or_default();
-                    sample.get(name).into_iter().for_each(|value| said::forms(value, forms));
+                    sample.get(name).into_iter().for_each(|value| own_text::forms(value, forms));
                 }
             }
             Step::Shown => shown.extend(terms.odd.iter().cloned()),
@@ -336,9 +352,9 @@ impl Bench<'_> {
         let mask = Mask { shown: &old_shown, written: &old_written };
         let source = self.of_source(draft, terms, mask);
         let target = self.of_result(Mask { shown: &shown, written: &written });
-        let expected = source.said(self.source, values)?;
+        let expected = source.own_text(self.source, values)?;
         let expected = format!("{prefix}{}", expected.trim_matches(is_space));
-        Ok(match target.said(result, sample) {
+        Ok(match target.own_text(result, sample) {
             Err(error) => Some(format!(
                 "the result fails with values that the source accepts: {}",
                 error.diagnostic().message
@@ -387,7 +403,7 @@ fn names_of(roles: &[Role]) -> String {
 }
 
 /// The first difference between two texts, as far as they count.
-fn difference(found: &str, expected: &str, terms: &Terms) -> Option<String> {
+fn difference(found: &str, expected: &str, terms: &ComparisonRules) -> Option<String> {
     let (found, expected) = match terms.no_space {
         true => (found.replace(is_space, ""), expected.replace(is_space, "")),
         false => (found.trim_matches(is_space).to_owned(), expected.trim_end_matches(is_space).to_owned()),
@@ -417,9 +433,9 @@ fn expand(draft: &Draft, pieces: &[Piece], sample: &Sample) -> Option<String> {
                     (Some(Json::Number(number)), _) if !number.is_f64() => out.push_str(&number.to_string()),
                     // How others read is another question.
                     (Some(_), _) => return None,
-                    (None, Absent::Nothing) => {}
-                    (None, Absent::Shows(text)) => out.push_str(text),
-                    (None, Absent::Fails) => return None,
+                    (None, MissingValue::Nothing) => {}
+                    (None, MissingValue::Shows(text)) => out.push_str(text),
+                    (None, MissingValue::Fails) => return None,
                 }
             }
         }

@@ -1,18 +1,18 @@
-//! The text of a draft in the languages of the targets. What looks like syntax there, and is none, is written so that it shows
+//! The text of a draft in the languages of the targets. Text that only looks like syntax is escaped so that it shows
 //! as it is.
 
-use super::draft::{Chunk, Draft, Language, Piece, Stop};
+use super::draft::{Chunk, Draft, Language, Piece, UnsupportedPart};
 use super::report::Report;
-use super::spared::Spared;
+use super::reported_differences::ReportedDifference;
 use crate::chat::{Marker, Roles};
 use crate::convert::BuiltIn;
-use crate::template::bits::Absent;
 use crate::template::input::NOBODY;
-use crate::template::mustache::bits::PARTIAL;
+use crate::template::mustache::parts::PARTIAL;
+use crate::template::parts::MissingValue;
 
 /// Lines that would be more than text where a Jinja2 template is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Guard {
+pub(super) enum SyntaxLines {
     /// None.
     Nothing,
     /// Role markers.
@@ -24,7 +24,7 @@ pub(super) enum Guard {
 /// How Jinja2 is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jinja<'l> {
-    pub(super) guard: Guard,
+    pub(super) guard: SyntaxLines,
     /// Whether a block tag takes no white space along.
     pub(super) blocks_are_safe: bool,
     /// Lines that stay as they are whatever the guard says, by their numbers in the text, from 0, in order.
@@ -35,7 +35,11 @@ pub(super) struct Jinja<'l> {
 
 impl Jinja<'_> {
     /// The text of a draft as a template. Comments that are not in it go to the report, if there is one.
-    pub(super) fn write(self, draft: &Draft, mut report: Option<&mut Report>) -> Result<String, Stop> {
+    pub(super) fn write(
+        self,
+        draft: &Draft,
+        mut report: Option<&mut Report>,
+    ) -> Result<String, UnsupportedPart> {
         let mut out = String::new();
         // How many lines end in the text so far, up to this byte of it.
         let (mut first, mut counted) = (0, 0);
@@ -110,9 +114,11 @@ impl Jinja<'_> {
         match self.guard {
             _ if self.forced.contains(&number) => matches!(line.first(), Some(Piece::Text(_))),
             _ if self.kept.binary_search(&number).is_ok() => false,
-            Guard::Nothing => false,
-            Guard::Roles => is_marker(line, &Roles::default()),
-            Guard::Headings => matches!(line.first(), Some(Piece::Text(text)) if looks_like_structure(text)),
+            SyntaxLines::Nothing => false,
+            SyntaxLines::Roles => is_marker(line, &Roles::default()),
+            SyntaxLines::Headings => {
+                matches!(line.first(), Some(Piece::Text(text)) if looks_like_structure(text))
+            }
         }
     }
 
@@ -125,24 +131,24 @@ impl Jinja<'_> {
 
     fn sign(self, sign: &str, out: &mut String) {
         // A role marker is one as long as an author wrote all of it, so that here a value has to stand.
-        if self.guard == Guard::Roles || !self.blocks_are_safe {
+        if self.guard == SyntaxLines::Roles || !self.blocks_are_safe {
             out.push_str(&format!("{{{{ {} }}}}", quoted(sign)));
         } else {
             out.push_str(&format!("{{% raw %}}{sign}{{% endraw %}}"));
         }
     }
 
-    fn value(self, name: &str, absent: &Absent, out: &mut String) {
+    fn value(self, name: &str, absent: &MissingValue, out: &mut String) {
         match absent {
-            Absent::Shows(text) if self.blocks_are_safe => {
+            MissingValue::Shows(text) if self.blocks_are_safe => {
                 out.push_str(&format!("{{% if {name} is defined %}}{{{{ {name} }}}}{{% else %}}"));
                 self.text(text, true, out);
                 out.push_str("{% endif %}");
             }
-            Absent::Shows(text) => {
+            MissingValue::Shows(text) => {
                 out.push_str(&format!("{{{{ {name}|default({}) }}}}", quoted(text)));
             }
-            Absent::Nothing | Absent::Fails => out.push_str(&format!("{{{{ {name} }}}}")),
+            MissingValue::Nothing | MissingValue::Fails => out.push_str(&format!("{{{{ {name} }}}}")),
         }
     }
 
@@ -253,7 +259,7 @@ pub(super) fn dollar(draft: &Draft, pieces: &[Piece]) -> Option<String> {
                 let named = name.bytes().all(is_word) && !name.starts_with(|c: char| c.is_ascii_digit());
                 let certain = draft.input(name).is_some_and(super::draft::Input::is_certain);
                 // Where there is no value, `$name` fails.
-                if !named || name.is_empty() || !(certain || *absent == Absent::Fails) {
+                if !named || name.is_empty() || !(certain || *absent == MissingValue::Fails) {
                     return None;
                 }
                 let goes_on = matches!(pieces.get(index + 1), Some(Piece::Text(text))
@@ -279,19 +285,19 @@ pub(super) fn input(draft: &Draft, pieces: &[Piece], report: &mut Report) -> Str
                 let kept = format!("{{input:{name}}}");
                 out.push_str(&match absent {
                     _ if input.is_some_and(super::draft::Input::is_certain) => kept,
-                    Absent::Shows(text) if *text == kept => kept,
-                    Absent::Shows(text) if !text.contains('}') => format!("{{input:{name}:{text}}}"),
-                    Absent::Shows(text) => {
+                    MissingValue::Shows(text) if *text == kept => kept,
+                    MissingValue::Shows(text) if !text.contains('}') => format!("{{input:{name}:{text}}}"),
+                    MissingValue::Shows(text) => {
                         let message =
                             format!("without a value, `{name}` prints nothing: before, it printed `{text}`");
                         report
                             .changed("text", message)
                             .at(input.and_then(|input| input.place.clone()))
                             .hint("give the input a default")
-                            .spares(Spared::Absence(name.clone()));
+                            .spares(ReportedDifference::Absence(name.clone()));
                         format!("{{input:{name}?}}")
                     }
-                    Absent::Nothing | Absent::Fails => format!("{{input:{name}?}}"),
+                    MissingValue::Nothing | MissingValue::Fails => format!("{{input:{name}?}}"),
                 });
             }
         }
@@ -350,7 +356,7 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 }
 
 /// The error for a text that the target has no way to say.
-pub(super) fn cannot(draft: &Draft, stop: &Stop, target: BuiltIn) -> crate::error::Error {
+pub(super) fn cannot(draft: &Draft, stop: &UnsupportedPart, target: BuiltIn) -> crate::error::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
     let is_partial = stop.what == PARTIAL && target == BuiltIn::Template;
     let message = match is_partial {
@@ -383,7 +389,7 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: BuiltIn) -> crate::erro
 
 /// Whether a notation has a way to say the text of a draft.
 fn can_say(draft: &Draft, target: BuiltIn) -> bool {
-    let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+    let jinja = Jinja { guard: SyntaxLines::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
     match target {
         BuiltIn::Directive => draft.pieces().is_ok(),
         BuiltIn::Template => jinja.write(draft, None).is_ok(),

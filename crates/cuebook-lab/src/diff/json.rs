@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Detail, Diff, Entry, NotRun, Told};
+use super::{Detail, Diff, Entry, NotRun, VersionReport};
 use crate::changes::Line;
 
 impl Diff {
@@ -25,7 +25,7 @@ impl Diff {
     }
 }
 
-impl Told {
+impl VersionReport {
     fn to_json(&self) -> Json {
         let mut object = json!({
             "label": self.label,

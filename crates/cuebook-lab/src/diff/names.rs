@@ -47,7 +47,7 @@ impl Names {
     }
 
     /// An error that speaks of the files by their names.
-    pub fn retell(&self, error: Error) -> Error {
+    pub fn rename_files(&self, error: Error) -> Error {
         error.map(|finding| Diagnostic {
             message: self.words(&finding.message),
             label: finding.label.map(|label| self.words(&label)),

@@ -35,7 +35,7 @@ impl Basis {
 
 /// A required variable without a value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Assumed {
+pub struct AssumedVariable {
     /// Its name.
     pub name: String,
     /// What stood in for it.
@@ -56,7 +56,7 @@ pub struct NotRun {
 /// What came of a version.
 pub(super) struct Outcome {
     pub(super) rendered: Result<Rendered>,
-    pub(super) assumed: Vec<Assumed>,
+    pub(super) assumed: Vec<AssumedVariable>,
     pub(super) absent: Vec<String>,
     pub(super) not_run: Vec<NotRun>,
 }
@@ -92,7 +92,7 @@ pub(super) fn render_one(version: &Version<'_>) -> Outcome {
 fn render_alike(before: &Version<'_>, after: &Version<'_>, without_code: Option<&str>) -> (Outcome, Outcome) {
     let one = render(before, without_code, &[]);
     let other = render(after, without_code, &one.assumed);
-    let is_new = |assumed: &&Assumed| !one.assumed.iter().any(|known| known.name == assumed.name);
+    let is_new = |assumed: &&AssumedVariable| !one.assumed.iter().any(|known| known.name == assumed.name);
     match other.assumed.iter().any(|assumed| is_new(&assumed)) {
         true => (render(before, without_code, &other.assumed), other),
         false => (one, other),
@@ -104,20 +104,20 @@ fn is_about_code(error: &Error) -> bool {
 }
 
 /// Renders a version, without its code if there is a reason not to run it, and with what stood in for variables of the other.
-fn render(version: &Version<'_>, without_code: Option<&str>, assumed: &[Assumed]) -> Outcome {
+fn render(version: &Version<'_>, without_code: Option<&str>, assumed: &[AssumedVariable]) -> Outcome {
     let prepared = version.prepared();
     let context = Context { without_hooks: without_code.is_some(), ..version.context().clone() };
     let context = Arc::new(context);
     let mut variables = version.variables().clone();
     let (names, takes_any_name) = (prepared.known_names(), prepared.takes_any_name());
-    let mut assumed: Vec<Assumed> = assumed
+    let mut assumed: Vec<AssumedVariable> = assumed
         .iter()
         .filter(|assumed| {
             (takes_any_name || names.contains(&assumed.name)) && variables.get(&assumed.name).is_none()
         })
         .cloned()
         .collect();
-    for Assumed { name, value } in &assumed {
+    for AssumedVariable { name, value } in &assumed {
         variables = variables.set(name.clone(), value.clone());
     }
     let mut rendered = prepared.render(&variables, &context);
@@ -149,7 +149,11 @@ fn missing(error: &Error) -> Vec<String> {
 }
 
 /// Values that show their place, for variables without a value.
-fn stand_in(prompt: &Prompt, mut variables: Variables, missing: &[String]) -> (Variables, Vec<Assumed>) {
+fn stand_in(
+    prompt: &Prompt,
+    mut variables: Variables,
+    missing: &[String],
+) -> (Variables, Vec<AssumedVariable>) {
     let mut assumed = Vec::new();
     for name in missing {
         let text = format!("‹{name}›");
@@ -166,7 +170,7 @@ fn stand_in(prompt: &Prompt, mut variables: Variables, missing: &[String]) -> (V
             },
         };
         variables = variables.set(name.clone(), value.clone());
-        assumed.push(Assumed { name: name.clone(), value });
+        assumed.push(AssumedVariable { name: name.clone(), value });
     }
     (variables, assumed)
 }

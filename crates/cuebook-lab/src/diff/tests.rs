@@ -99,7 +99,7 @@ fn what_two_files_declare_is_compared_name_by_name() {
 }
 
 #[test]
-fn the_same_prompt_is_the_same_whatever_the_clock_and_the_nonces() {
+fn clock_and_nonces_make_no_difference() {
     let text = "---\ninputs: {photo: {kind: image}}\n---\nuser:\nLook at {{photo}} {{system.time}}\n";
     let project = Project::new(&[("one.prompty", text), ("two.prompty", text)]);
     let diff = project.diff("one.prompty", "two.prompty", &[("photo", "https://example.com/a.png")]);
@@ -155,7 +155,7 @@ fn what_nobody_gave_is_stood_in_for_alike_and_told() {
 }
 
 #[test]
-fn sections_say_what_became_of_them_and_what_is_hidden_does_not_go_unnoticed() {
+fn changes_of_sections_are_reported_even_if_hidden() {
     let one =
         "# Task\nDo $thing.\n\n# More\n```yaml section\nsummary: Short.\nvisibility: summary\n```\nLong.\n";
     let two = one.replace("Long.", "Longer.").replace("# Task", "# The task {#task}");

@@ -119,9 +119,9 @@ impl<'n> Version<'n> {
     }
 
     /// An error about it, in the words of the caller.
-    pub(super) fn retell(&self, error: Error) -> Error {
+    pub(super) fn rename_files(&self, error: Error) -> Error {
         match self.names {
-            Some(names) => names.retell(error),
+            Some(names) => names.rename_files(error),
             None => error,
         }
     }

@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The longest excerpt of a source, and the longest value, in characters.
-const MOST_SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;
 
 /// What every page begins with, and what its title ends with.
 const START: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
@@ -309,7 +309,7 @@ const KINDS: [(&str, &str); 5] = [
     ("value", "a value"),
     ("rich", "a rich input"),
     ("hook", "a hook"),
-    ("frame", "a frame of the engine"),
+    ("frame", "text of the engine"),
 ];
 
 /// The tokens of what shows each variable alone; one that only shows together with others has none.
@@ -329,7 +329,7 @@ fn own_tokens(ledger: &Ledger) -> HashMap<&str, usize> {
 }
 
 fn shorten(text: &str) -> String {
-    match text.char_indices().nth(MOST_SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
         None => text.to_owned(),
     }

@@ -78,8 +78,8 @@ impl CachePlan {
             Provider::OpenAi | Provider::Gemini => {
                 let stable = stability.stable;
                 if stable >= minimum {
-                    let beyond = stable - minimum;
-                    plan.cacheable = minimum + beyond - beyond % step(provider);
+                    let not_plain = stable - minimum;
+                    plan.cacheable = minimum + not_plain - not_plain % step(provider);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl Contributor {
             Contributor::Rich { input: Some(input), kind } => format!("{input} ({kind})"),
             Contributor::Rich { input: None, kind } => format!("an input ({kind})"),
             Contributor::Hook { prompt, function } => format!("{function} of {prompt}"),
-            Contributor::Frame(name) => format!("frame {name}"),
+            Contributor::Frame(name) => format!("the engine ({name})"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! One side of a comparison: a render, what it says, and the way from a spot of a message back to its author.
 
-use super::alike::{floor, is_media, line_column};
+use super::common_prefix::{floor, is_media, line_column};
 use super::spoken::{From, Spoken, SpokenMessage};
 use super::stable::Unstable;
 use super::{Contributor, overlapping};
@@ -23,23 +23,22 @@ impl<'r> Side<'r> {
 
 /// A place in a message: the index of the part, and the byte in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct MessagePosition {
     pub(super) part: usize,
     pub(super) byte: usize,
 }
 
 impl Side<'_> {
     /// Whether a message has a byte, or a picture and the like, at this spot.
-    pub(super) fn has(&self, message: &SpokenMessage, spot: Spot) -> bool {
+    pub(super) fn has(&self, message: &SpokenMessage, spot: MessagePosition) -> bool {
         message.parts.get(spot.part).is_some_and(|part| spot.byte < part.text.len() || is_media(part))
     }
 
     /// The offset in the rendered text of a spot.
-    pub(super) fn rendered_offset(&self, message: &SpokenMessage, spot: Spot) -> Option<usize> {
+    pub(super) fn rendered_offset(&self, message: &SpokenMessage, spot: MessagePosition) -> Option<usize> {
         let part = message.parts.get(spot.part).filter(|part| spot.byte < part.text.len())?;
         match &part.from {
-            From::Text(range) => Some(range.start + spot.byte),
-            From::Pieces(pieces) => {
+            From::Text(pieces) => {
                 let mut byte = spot.byte;
                 pieces.iter().find_map(|piece| {
                     let found = (byte < piece.len()).then(|| piece.start + byte);
@@ -51,7 +50,7 @@ impl Side<'_> {
         }
     }
 
-    pub(super) fn span_at(&self, message: &SpokenMessage, spot: Spot) -> Option<Span> {
+    pub(super) fn span_at(&self, message: &SpokenMessage, spot: MessagePosition) -> Option<Span> {
         self.rendered_offset(message, spot).and_then(|at| self.rendered.span_at(at))
     }
 
@@ -60,15 +59,14 @@ impl Side<'_> {
         &self,
         message: &SpokenMessage,
         asked: impl Fn(&Origin) -> bool,
-    ) -> Option<Spot> {
+    ) -> Option<MessagePosition> {
         for (index, part) in message.parts.iter().enumerate() {
             let pieces = match &part.from {
-                From::Text(range) => std::slice::from_ref(range),
-                From::Pieces(pieces) => pieces,
+                From::Text(pieces) => pieces.as_slice(),
                 From::Conversation(_) | From::Media(..) => {
                     let origin = Origin::Rich { input: String::new(), kind: String::new() };
                     if asked(&origin) {
-                        return Some(Spot { part: index, byte: 0 });
+                        return Some(MessagePosition { part: index, byte: 0 });
                     }
                     continue;
                 }
@@ -78,7 +76,7 @@ impl Side<'_> {
                 let found = overlapping(&self.spans, piece).find(|span| asked(&span.origin));
                 if let Some(span) = found {
                     let byte = before + span.range.start.max(piece.start) - piece.start;
-                    return Some(Spot { part: index, byte });
+                    return Some(MessagePosition { part: index, byte });
                 }
                 before += piece.len();
             }
@@ -87,7 +85,7 @@ impl Side<'_> {
     }
 
     /// A spot in words.
-    pub(super) fn unstable(&self, message: &SpokenMessage, spot: Spot) -> Unstable {
+    pub(super) fn unstable(&self, message: &SpokenMessage, spot: MessagePosition) -> Unstable {
         let part = message.parts.get(spot.part);
         let mut text: String = message
             .parts

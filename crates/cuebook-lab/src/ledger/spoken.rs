@@ -41,14 +41,12 @@ pub(crate) struct SpokenPart {
 /// Where a part stands in the rendered text.
 #[derive(Debug, Clone)]
 pub(crate) enum From {
-    /// There.
-    Text(Range<usize>),
+    /// There, in these pieces.
+    Text(Vec<Range<usize>>),
     /// A conversation that the caller passed.
     Conversation(Option<String>),
     /// A picture, a sound or a document: its kind and its input. It has no text.
     Media(&'static str, Option<String>),
-    /// In several pieces, around inputs without a value.
-    Pieces(Vec<Range<usize>>),
 }
 
 impl Spoken {
@@ -57,7 +55,6 @@ impl Spoken {
         let tools = request_tools(rendered, provider)?;
         let output = request_output(rendered, provider);
         let says_more = rendered.scope().context().message.is_some();
-        let mut cursor = 0;
         let mut messages = Vec::new();
         let (said, _) = rendered.messages_for(provider.api())?;
         let last = said.len().saturating_sub(1);
@@ -65,20 +62,11 @@ impl Spoken {
             let mut parts: Vec<SpokenPart> = Vec::new();
             for part in &message.parts {
                 parts.push(match part {
-                    Part::Text { value, range: Some(range) } => {
-                        cursor = range.end;
-                        SpokenPart { text: value.clone(), from: From::Text(range.clone()) }
-                    }
-                    Part::Text { value, .. } if says_more && index == last => {
-                        SpokenPart { text: value.clone(), from: From::Conversation(None) }
-                    }
-                    Part::Text { value, range: None } => {
-                        let from = match align(rendered, value, cursor) {
-                            Some(pieces) => {
-                                cursor = pieces.last().map_or(cursor, |piece| piece.end);
-                                From::Pieces(pieces)
-                            }
-                            None => From::Conversation(conversation(rendered)),
+                    Part::Text { value, ranges } => {
+                        let from = match ranges.is_empty() && !value.is_empty() {
+                            true if says_more && index == last => From::Conversation(None),
+                            true => From::Conversation(conversation(rendered)),
+                            false => From::Text(ranges.clone()),
                         };
                         SpokenPart { text: value.clone(), from }
                     }
@@ -126,51 +114,4 @@ fn input_of(rendered: &Rendered, source: &str) -> Option<String> {
     let is_it = |value: &Json| value.as_str() == Some(source) || value["source"].as_str() == Some(source);
     let mut inputs = rendered.scope().rich_inputs();
     inputs.find(|input| input.value.as_ref().is_some_and(is_it)).map(|input| input.name.clone())
-}
-
-/// How many places are tried for a text that is not there in one piece.
-const MOST_TRIED: usize = 1000;
-
-/// Where the pieces of a text lie, if it is the rendered text without the nonces of inputs without a value and without some
-/// of the white space around them.
-fn align(rendered: &Rendered, value: &str, from: usize) -> Option<Vec<Range<usize>>> {
-    let text = rendered.text();
-    let absent: Vec<&str> = rendered
-        .scope()
-        .rich_inputs()
-        .filter(|input| input.value.is_none())
-        .map(|input| input.nonce.as_str())
-        .collect();
-    if absent.is_empty() {
-        return None;
-    }
-    // A text begins at the beginning of a line, or behind what stood in its way.
-    let begins = |at: &usize| {
-        *at == from
-            || text[..*at].ends_with(|letter: char| letter.is_whitespace())
-            || absent.iter().any(|nonce| text[..*at].ends_with(nonce))
-    };
-    (from..text.len())
-        .filter(|at| text.is_char_boundary(*at) && begins(at))
-        .take(MOST_TRIED)
-        .find_map(|start| align_at(text, value, start, &absent))
-}
-
-fn align_at(text: &str, value: &str, start: usize, absent: &[&str]) -> Option<Vec<Range<usize>>> {
-    let mut pieces: Vec<Range<usize>> = Vec::new();
-    let (mut at, mut done) = (start, 0);
-    while done < value.len() {
-        let (rest, wanted) = (&text[at..], &value[done..]);
-        let common = rest.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-        let common = (0..=common).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
-        if common > 0 {
-            pieces.push(at..at + common);
-            (at, done) = (at + common, done + common);
-            continue;
-        }
-        let nonce = absent.iter().find(|nonce| rest.starts_with(**nonce)).map(|nonce| nonce.len());
-        let space = rest.chars().next().filter(|letter| letter.is_whitespace()).map(char::len_utf8);
-        at += nonce.or(space)?;
-    }
-    Some(pieces)
 }

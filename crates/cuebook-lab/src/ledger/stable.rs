@@ -5,10 +5,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::alike::{
+use super::common_prefix::{
     common_bytes, common_tokens, count, difference, ends_within, line_column, stable_tokens, tokens_of,
 };
-use super::side::{Side, Spot, label_of};
+use super::side::{MessagePosition, Side, label_of};
 use super::spoken::SpokenMessage;
 use super::{Contributor, Ledger};
 use crate::chat::Role;
@@ -147,7 +147,7 @@ impl Stability {
             stability.push(Block { label, group: group_of(message), tokens, stable, same }, &mut cut);
         }
         if let Some(more) = others.messages.get(spoken.messages.len()).filter(|_| !cut) {
-            let spot = Spot { part: 0, byte: 0 };
+            let spot = MessagePosition { part: 0, byte: 0 };
             stability.first = stability.blame((&a, None), (&b, Some(more)), spot);
         }
         stability.find_passing(&a);
@@ -227,7 +227,7 @@ impl Stability {
         &self,
         (a, message): (&Side<'_>, Option<&SpokenMessage>),
         (b, there): (&Side<'_>, Option<&SpokenMessage>),
-        spot: Spot,
+        spot: MessagePosition,
     ) -> Option<Unstable> {
         let ours = message.and_then(|message| a.span_at(message, spot));
         let theirs = there.and_then(|there| b.span_at(there, spot));

@@ -110,7 +110,7 @@ fn an_input_that_nobody_gave_leaves_the_rest_with_its_origins() {
 }
 
 #[test]
-fn the_first_difference_is_the_values_even_if_the_other_one_is_only_shorter() {
+fn a_shorter_value_is_still_the_first_difference() {
     for (a, b) in [("Ada", "Adam"), ("Adam", "Ada"), ("", "Ada"), ("Ada", "")] {
         let found = template("Hello, dear friend {{ name }}!", json!({"name": a}), json!({"name": b}));
         let first = found.first.unwrap();
@@ -126,7 +126,7 @@ fn the_first_difference_is_the_values_even_if_the_other_one_is_only_shorter() {
 }
 
 #[test]
-fn the_place_of_the_first_difference_is_told_in_bytes_lines_and_columns() {
+fn the_first_difference_has_byte_line_and_column() {
     let found =
         template("Grüße\n{{ a }} {{ b }}", json!({"a": "same", "b": "x1"}), json!({"a": "same", "b": "x2"}));
     let first = found.first.unwrap();
@@ -136,7 +136,7 @@ fn the_place_of_the_first_difference_is_told_in_bytes_lines_and_columns() {
 }
 
 #[test]
-fn an_authors_text_that_a_condition_decides_on_is_told_with_what_differs() {
+fn conditional_author_text_is_reported_as_a_difference() {
     let text = "Rules.\n{% if loud %}SHOUT{% else %}whisper{% endif %}";
     let found = template(text, json!({"loud": true}), json!({"loud": false}));
     let first = found.first.unwrap();
@@ -168,7 +168,7 @@ fn a_conversation_that_grows_keeps_what_was_before() {
 }
 
 #[test]
-fn without_another_render_values_are_taken_to_change_and_defaults_to_stay() {
+fn without_a_second_render_values_change_and_defaults_stay() {
     let (_folder, book) = book("prompts/chat.prompty", CHAT);
     let found = Stability::assumed(&render(&book, "chat", json!({"question": "Why?"}), "gpt-4o")).unwrap();
     let first = found.first.unwrap();
@@ -193,7 +193,7 @@ fn stability(blocks: Vec<Block>) -> Stability {
 }
 
 #[test]
-fn anthropic_is_marked_behind_tools_system_and_messages_where_enough_stands_before() {
+fn anthropic_cache_marks_follow_enough_tokens() {
     let found = stability(vec![
         block("the tool `a`", Group::Tools, 600, 600),
         block("the tool `b`", Group::Tools, 600, 600),
@@ -226,7 +226,7 @@ fn openai_keeps_beginnings_in_steps_and_gemini_without() {
 }
 
 #[test]
-fn a_model_leads_to_its_provider_and_to_the_fewest_tokens_that_are_kept() {
+fn a_model_gives_its_provider_and_smallest_cached_prefix() {
     for (model, provider, least) in [
         ("gpt-4o-mini", Provider::OpenAi, 1024),
         ("claude-sonnet-4-5", Provider::Anthropic, 1024),
@@ -245,7 +245,7 @@ fn a_model_leads_to_its_provider_and_to_the_fewest_tokens_that_are_kept() {
 }
 
 #[test]
-fn the_schema_of_the_answer_is_counted_and_stands_before_the_messages() {
+fn the_answer_schema_is_counted_before_the_messages() {
     let text =
         CHAT.replace("tools:\n", "outputs:\n  answer: {kind: string, description: What to say.}\ntools:\n");
     let (_folder, book) = book("chat.prompty", &text);

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::layout::{Notation, front_matter};
-use super::names::Edit;
+use super::rename::Edit;
 use super::{Location, Service};
 use crate::error::{Code, Diagnostic};
-use crate::prompt::Traits;
 
 /// What kind of action it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,38 +73,27 @@ impl Service {
                 actions.push(Action { edits, ..fix(format!("Replace `{wrong}` with `{name}`")) });
             }
         }
+        let mut named = finding.message.split('`').skip(1).step_by(2);
         if finding.code == Code::UndeclaredVariable
-            && let Some(name) = finding.message.rsplit('`').nth(1)
-            && let Some(edit) = self.declare(path, name)
+            && let (Some(prompt), Some(name)) = (named.next(), named.next())
+            && let Some(edit) = self.declare(path, prompt, name)
         {
             actions.push(Action { edits: vec![edit], ..fix(format!("Declare the variable `{name}`")) });
+        }
+        if finding.code == Code::PromptyV1
+            && let Some(edit) = self.migrated(path, text)
+        {
+            actions.push(Action { edits: vec![edit], ..fix("Rewrite the file for Prompty 2".to_owned()) });
+        }
+        for (title, edit) in self.mended(path, text, finding, &at) {
+            actions.push(Action { edits: vec![edit], ..fix(title) });
         }
         if let Some(command) = finding.command() {
             let words = command.strip_prefix("cuebook ").unwrap_or(command).split_whitespace();
             let command = Some(words.map(str::to_owned).collect());
-            let title = finding.advice().map_or("Run the command".to_owned(), capital);
+            let title = finding.advice().map_or("Run the command".to_owned(), |advice| capital(&advice));
             actions.push(Action { command, ..fix(title) });
         }
-    }
-
-    /// The edit that declares a variable for the prompt of a file.
-    fn declare(&self, path: &Path, name: &str) -> Option<Edit> {
-        let source = self.users(path, 1).into_iter().next()?;
-        let one = self.index.get(&source)?;
-        let candidate = &one.found.candidate;
-        let own = crate::targets::place(candidate)?;
-        let file = if own.is_dir() { own.join(crate::library::PROMPT_FILE) } else { own };
-        let text = self.text(&file)?;
-        let (at, added) = declaration(&text, candidate.dialect, Notation::of(&file), name)?;
-        let edit = Edit { location: Location::new(file, at..at), text: added };
-        // Only what is a declaration is offered.
-        let mut changed = text.to_string();
-        changed.insert_str(at, &edit.text);
-        let mut buffers = self.buffers.clone();
-        buffers.set(edit.location.path.clone(), changed);
-        let basis = self.basis.as_ref()?;
-        let after = buffers.during(|| basis.prepare(&self.book, &one.found));
-        after.first()?.prompt().variable(name).map(|_| edit)
     }
 
     /// Moves the selected lines to a partial, if they are whole and have no role or block that begins or ends elsewhere.
@@ -168,59 +156,6 @@ fn is_balanced(text: &str) -> bool {
     open.is_empty() && !text.lines().any(is_role)
 }
 
-/// Where a variable is declared in a file, and the text that does it.
-fn declaration(text: &str, dialect: &Traits, notation: Notation, name: &str) -> Option<(usize, String)> {
-    if dialect.is_item {
-        let written = format!("<input name=\"{name}\" type=\"string\"></input>");
-        if let Some(at) = text.find("<inputs>") {
-            return Some((at + "<inputs>".len(), format!("\n{written}")));
-        }
-        return text
-            .find("</metadata>")
-            .map(|at| (at + "</metadata>".len(), format!("\n<inputs>\n{written}\n</inputs>")));
-    }
-    if notation == Notation::Python {
-        let written = format!("{{\"name\": \"{name}\", \"type\": \"string\", \"default\": \"\"}}");
-        for key in ["\"optional\"", "'optional'"] {
-            let behind = text.find(key).map(|at| at + key.len());
-            if let Some(at) = behind.and_then(|at| text[at..].find('[').map(|found| at + found + 1)) {
-                let gap = if text[at..].trim_start().starts_with(']') { "" } else { ", " };
-                return Some((at, format!("{written}{gap}")));
-            }
-        }
-        let at = text.find("VARIABLES")?;
-        let at = text[at..].find('{').map(|found| at + found + 1)?;
-        let gap = if text[at..].trim_start().starts_with('}') { "" } else { ", " };
-        return Some((at, format!("\"optional\": [{written}]{gap}")));
-    }
-    let Some(front) = front_matter(text) else {
-        return Some((0, format!("---\ninputs:\n  - name: {name}\n    kind: string\n---\n")));
-    };
-    let (mut at, mut inputs) = (front.start, None);
-    for line in text[front.clone()].split_inclusive('\n') {
-        let is_top = !line.starts_with([' ', '-', '\n', '\r', '#']);
-        if inputs.is_some() && is_top {
-            break;
-        }
-        at += line.len();
-        if line.trim_end() == "inputs:" && is_top {
-            inputs = Some(at);
-        }
-    }
-    match inputs {
-        Some(start) => {
-            let first = text[start..front.end].lines().next().unwrap_or_default();
-            let indent = " ".repeat(first.len() - first.trim_start().len());
-            let written = match first.trim_start().starts_with("- ") {
-                true => format!("{indent}- name: {name}\n{indent}  kind: string\n"),
-                false => format!("{indent}{name}:\n{indent}  kind: string\n"),
-            };
-            Some((at, written))
-        }
-        None => Some((front.end, format!("inputs:\n  - name: {name}\n    kind: string\n"))),
-    }
-}
-
 /// What a finding calls unknown, with each name that may have been meant.
 fn suggestions(finding: &Diagnostic) -> Vec<(&str, &str)> {
     let Some(at) = finding.hint.as_deref().and_then(|hint| hint.find("did you mean")) else {
@@ -231,7 +166,10 @@ fn suggestions(finding: &Diagnostic) -> Vec<(&str, &str)> {
     // The message names several things; the one that is wrong stands at the place.
     let named = || finding.message.split('`').skip(1).step_by(2);
     let quoted = finding.message.split('"').skip(1).step_by(2);
-    let Some(wrong) = named().chain(quoted).find(|word| place.text().contains(word)) else {
+    let words: Vec<&str> = named().chain(quoted).collect();
+    let there = place.text();
+    let whole = words.iter().find(|word| there.trim_matches(['"', '\'', '`']) == **word);
+    let Some(wrong) = whole.or_else(|| words.iter().find(|word| there.contains(**word))).copied() else {
         return Vec::new();
     };
     hint.split('`').skip(1).step_by(2).map(|name| (wrong, name)).collect()
@@ -246,41 +184,6 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::{DIRECTIVE, PROMPTY, TEMPLATE};
-
-    fn declared(text: &str, dialect: &Traits, notation: Notation) -> String {
-        let (at, added) = declaration(text, dialect, notation, "new").unwrap();
-        let mut text = text.to_owned();
-        text.insert_str(at, &added);
-        text
-    }
-
-    #[test]
-    fn a_variable_is_declared_where_its_notation_has_them() {
-        let prompty = |text| declared(text, &PROMPTY, Notation::Prompty);
-        assert_eq!(
-            prompty("---\nname: a\n---\nHi"),
-            "---\nname: a\ninputs:\n  - name: new\n    kind: string\n---\nHi"
-        );
-        assert_eq!(
-            prompty("---\ninputs:\n  - name: a\n    kind: string\nname: b\n---\n"),
-            "---\ninputs:\n  - name: a\n    kind: string\n  - name: new\n    kind: string\nname: b\n---\n"
-        );
-        assert_eq!(
-            prompty("---\ninputs:\n  a: {kind: string}\n---\n"),
-            "---\ninputs:\n  a: {kind: string}\n  new:\n    kind: string\n---\n"
-        );
-        assert_eq!(prompty("Hi"), "---\ninputs:\n  - name: new\n    kind: string\n---\nHi");
-        let python = |text| declared(text, &TEMPLATE, Notation::Python);
-        let new = "{\"name\": \"new\", \"type\": \"string\", \"default\": \"\"}";
-        assert_eq!(python("VARIABLES = {}"), format!("VARIABLES = {{\"optional\": [{new}]}}"));
-        assert_eq!(
-            python("VARIABLES = {'optional': [{'name': 'a'}]}"),
-            format!("VARIABLES = {{'optional': [{new}, {{'name': 'a'}}]}}")
-        );
-        let xml = "<metadata></metadata><inputs><input name=\"a\"/></inputs>";
-        assert!(declared(xml, &DIRECTIVE, Notation::Directive).contains("<inputs>\n<input name=\"new\""));
-    }
 
     #[test]
     fn only_whole_blocks_are_extracted() {

@@ -9,7 +9,10 @@ use super::Service;
 use super::cursor::{Inside, inside, is_word};
 use super::hover;
 use super::layout::{Notation, front_matter, tags};
+use super::names::Thing;
 use super::tokens::ROLES;
+use super::words::{elements, from_schema, front_matter_words, python, section_words, settings_keys};
+use crate::items::ItemType;
 use crate::schema;
 use crate::variables::SYSTEM_NAMES;
 
@@ -80,44 +83,7 @@ const TAGS: [&str; 30] = [
 ];
 
 /// As many files and ids are offered.
-const MOST_FILES: usize = 1_000;
-
-/// The elements of a directive, with their attributes.
-const ELEMENTS: [(&str, &[&str]); 24] = [
-    ("directive", &["name", "version", "extends"]),
-    ("metadata", &[]),
-    ("description", &[]),
-    ("category", &[]),
-    ("author", &[]),
-    ("model", &["tier", "id", "provider", "fallback"]),
-    ("limits", &["turns", "tokens", "spend", "spawns", "duration_seconds"]),
-    ("permissions", &[]),
-    ("execute", &[]),
-    ("search", &[]),
-    ("load", &[]),
-    ("sign", &[]),
-    ("tool", &[]),
-    ("knowledge", &[]),
-    ("context", &[]),
-    ("hooks", &[]),
-    ("hook", &["event"]),
-    ("inputs", &[]),
-    ("input", &["name", "type", "required", "default"]),
-    ("outputs", &[]),
-    ("output", &["name", "type", "required"]),
-    ("process", &[]),
-    ("step", &["name"]),
-    ("success_criteria", &[]),
-];
-
-/// The names that `prompt.py` can define, and the keys of their dictionaries.
-const PYTHON: [(&str, &[&str]); 5] = [
-    ("METADATA", &["id", "name", "version", "type", "extends", "template", "description", "author", "tags"]),
-    ("VARIABLES", &["required", "optional", "custom", "name", "type", "description", "default", "source"]),
-    ("PERMISSIONS", &["read_file", "http_request", "llm_call", "session_state"]),
-    ("LIMITS", &["max_output_size", "max_execution_time"]),
-    ("TEMPLATE", &[]),
-];
+const MAX_FILES: usize = 1_000;
 
 impl Service {
     /// What can be written at a byte of a file.
@@ -133,17 +99,22 @@ impl Service {
         let front =
             front_matter(&text).filter(|_| matches!(notation, Notation::Prompty | Notation::Sections));
         if front.as_ref().is_some_and(|front| (front.start..=front.end).contains(&offset)) {
-            return if notation == Notation::Prompty {
-                front_matter_words(&text, offset)
-            } else {
-                Vec::new()
+            return match notation {
+                Notation::Prompty => front_matter_words(&text, offset),
+                _ => section_words(&text, offset, &[]).unwrap_or_default(),
             };
         }
         match notation {
             Notation::Python => return python(&text, offset),
             Notation::Cases => return self.case_inputs(path, &text, offset),
+            Notation::Item | Notation::Manifest => return Vec::new(),
+            Notation::Sections => {
+                if let Some(found) = section_words(&text, offset, &self.tool_names(path, &text)) {
+                    return found;
+                }
+            }
             Notation::Directive => {
-                if let Some(found) = elements(&text, offset) {
+                if let Some(found) = self.item_names(&text[..offset]).or_else(|| elements(&text, offset)) {
                     return found;
                 }
             }
@@ -165,7 +136,10 @@ impl Service {
                     return self.blocks(path, word);
                 }
                 let mut all = self.variables(path, &text[..offset], word);
-                all.extend(callables(Group::Function, word));
+                // `$name` and `{input:name}` call nothing.
+                if !lead.ends_with(['$', ':']) && !lead.ends_with("${") {
+                    all.extend(callables(Group::Function, word));
+                }
                 all
             }
             Inside::Name { before: "system", word } => SYSTEM_NAMES
@@ -176,6 +150,57 @@ impl Service {
             Inside::Name { before: "self", word } => self.blocks(path, word),
             Inside::Name { before, word } => self.parts(path, before, word),
         }
+    }
+
+    /// The tools that a file declares.
+    fn tool_names(&self, path: &Path, text: &str) -> Vec<String> {
+        let spots = self.spots(path, text).into_iter();
+        let names = spots.filter_map(|spot| match spot.thing {
+            Thing::Tool(_, name) => Some(name),
+            _ => None,
+        });
+        names.collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
+    /// Items, where a directive names one: in its permissions, its context and its text.
+    fn item_names(&self, before: &str) -> Option<Vec<Completion>> {
+        if let Some(at) = before.rfind("{include:").filter(|at| !before[*at..].contains(['}', '\n'])) {
+            let typed = &before[at + "{include:".len()..];
+            let (kind, typed, lead) = match typed.strip_prefix("directive:") {
+                Some(typed) => (ItemType::Directive, typed, "directive:"),
+                None => (ItemType::Knowledge, typed, ""),
+            };
+            let mut found = self.items(kind, typed, "/");
+            if lead.is_empty() && "directive:".starts_with(typed) {
+                found.push(plain("directive:", CompletionKind::Keyword, "includes a directive"));
+            }
+            return Some(found);
+        }
+        let open = before.rfind('<')?;
+        let (name, typed) = before[open + 1..].split_once('>')?;
+        let kind = match name {
+            "system" | "before" | "after" => ItemType::Knowledge,
+            name => ItemType::named(name)?,
+        };
+        Some(self.items(kind, typed.trim_start(), if name == kind.as_str() { "." } else { "/" }))
+    }
+
+    /// The ids of items that begin so.
+    fn items(&self, kind: ItemType, typed: &str, separator: &str) -> Vec<Completion> {
+        let spaces = self.book().library().spaces();
+        let items = spaces.all().iter().filter_map(|space| spaces.walk(kind, space).ok()).flatten();
+        let ids = items.map(|item| item.id.as_str().replace('/', separator));
+        let fitting: BTreeSet<String> = ids.filter(|id| id.starts_with(typed)).take(MAX_FILES).collect();
+        fitting.iter().map(|id| plain(id, CompletionKind::File, kind.as_str())).collect()
+    }
+
+    /// The sections of a prompt, by their paths.
+    fn sections(&self, id: &str) -> Vec<String> {
+        let found = self.book().find(id).ok();
+        let compiled = found.map(|found| self.compiled(&found.candidate.source.as_str().into()));
+        let prepared = compiled.as_ref().and_then(|all| all.first());
+        let nodes = prepared.and_then(|one| one.tree()).map(|tree| tree.sections()).unwrap_or_default();
+        nodes.iter().map(|node| node.dotted().to_owned()).collect()
     }
 
     /// The blocks of a template's parents and of the template itself.
@@ -254,10 +279,22 @@ impl Service {
     /// Files that a template can include, and ids of prompts. Prompts are known from the survey, so that no folder is listed whole.
     fn paths(&self, path: &Path, typed: &str) -> Vec<Completion> {
         let mut names = BTreeSet::new();
-        if let Some(id) = typed.strip_prefix("prompt:") {
+        let kinds = [("directive:", ItemType::Directive), ("knowledge:", ItemType::Knowledge)];
+        for (lead, kind) in kinds {
+            match typed.strip_prefix(lead) {
+                Some(id) => names
+                    .extend(self.items(kind, id, "/").into_iter().map(|one| format!("{lead}{}", one.label))),
+                None if lead.starts_with(typed) => drop(names.insert(lead.to_owned())),
+                None => {}
+            }
+        }
+        if let Some((id, section)) = typed.strip_prefix("prompt:").and_then(|rest| rest.split_once('#')) {
+            let paths = self.sections(id).into_iter().filter(|path| path.starts_with(section));
+            names.extend(paths.map(|path| format!("prompt:{id}#{path}")));
+        } else if let Some(id) = typed.strip_prefix("prompt:") {
             let ids = self.index.prompts().map(|(_, one)| one.found.id.as_str());
             names.extend(
-                ids.filter(|known| known.starts_with(id)).take(MOST_FILES).map(|id| format!("prompt:{id}")),
+                ids.filter(|known| known.starts_with(id)).take(MAX_FILES).map(|id| format!("prompt:{id}")),
             );
         } else if "prompt:".starts_with(typed) {
             names.insert("prompt:".to_owned());
@@ -269,7 +306,7 @@ impl Service {
         for root in roots {
             for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                if name.starts_with('.') || !name.starts_with(start) || names.len() >= MOST_FILES {
+                if name.starts_with('.') || !name.starts_with(start) || names.len() >= MAX_FILES {
                     continue;
                 }
                 let whole = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
@@ -294,120 +331,7 @@ fn roles(notation: Notation, text: &str, offset: usize) -> Vec<Completion> {
     roles.map(|role| plain(&format!("{role}:"), CompletionKind::Keyword, "begins a message")).collect()
 }
 
-/// The keys around a line of YAML, the outermost first.
-pub(super) fn key_path(text: &str, offset: usize) -> Vec<String> {
-    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
-    let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
-    let mut indent = text[start..offset].len().min(indent_of(&text[start..]));
-    let mut path = Vec::new();
-    for line in text[..start].lines().rev() {
-        let here = indent_of(line);
-        if line.trim() == "---" {
-            break;
-        }
-        if line.trim().is_empty() || here >= indent {
-            continue;
-        }
-        let Some((key, _)) = line.trim_start_matches([' ', '-']).split_once(':') else { continue };
-        path.insert(0, key.trim().to_owned());
-        indent = here;
-    }
-    path
-}
-
-/// Keys and values of front matter.
-fn front_matter_words(text: &str, offset: usize) -> Vec<Completion> {
-    let schema = schema::schema("prompty").unwrap_or_default();
-    let line = text[..offset].rsplit('\n').next().unwrap_or_default();
-    let written = line.trim_start_matches([' ', '-']);
-    let mut path = key_path(text, offset);
-    match written.split_once(':') {
-        Some((key, value)) => {
-            path.push(key.trim().to_owned());
-            let Some(level) = schema::at(&schema, &path) else { return Vec::new() };
-            let value = value.trim();
-            let words = schema::words(&schema, level).into_iter().filter(|word| word.starts_with(value));
-            words.map(|word| plain(&word, CompletionKind::Value, "")).collect()
-        }
-        None => match schema::at(&schema, &path) {
-            Some(level) => from_schema(&schema, level, written),
-            None => Vec::new(),
-        },
-    }
-}
-
-fn from_schema(root: &serde_json::Value, level: &serde_json::Value, typed: &str) -> Vec<Completion> {
-    let keys = schema::keys(root, level).into_iter().filter(|(key, _)| key.starts_with(typed));
-    keys.map(|(key, about)| Completion { documentation: about, ..plain(&key, CompletionKind::Key, "key") })
-        .collect()
-}
-
-/// Keys of `pack.json` and `cuebook.toml`.
-fn settings_keys(path: &Path, text: &str, offset: usize) -> Vec<Completion> {
-    let offset = super::cursor::floor(text, offset);
-    let Some(schema) = schema::of_file(path) else { return Vec::new() };
-    let line = text[..offset].rsplit('\n').next().unwrap_or_default().trim_start();
-    let is_toml = path.extension().is_some_and(|end| end == "toml");
-    if is_toml && line.starts_with('[') {
-        return from_schema(&schema, &schema, line.trim_start_matches('['));
-    }
-    let typed = line.trim_start_matches(['"', '{', ',']);
-    if !typed.chars().all(is_word) {
-        return Vec::new();
-    }
-    let table =
-        text[..offset].lines().rev().find_map(|line| line.trim().strip_prefix('[')?.strip_suffix(']'));
-    let path: Vec<String> = table.filter(|_| is_toml).into_iter().map(str::to_owned).collect();
-    schema::at(&schema, &path).map(|level| from_schema(&schema, level, typed)).unwrap_or_default()
-}
-
-/// Names and keys of `prompt.py`.
-fn python(text: &str, offset: usize) -> Vec<Completion> {
-    let line = text[..offset].rsplit('\n').next().unwrap_or_default();
-    if line.chars().all(is_word) {
-        let names = PYTHON.iter().map(|(name, _)| *name).chain(["pre_render", "post_render"]);
-        let names = names.filter(|name| name.starts_with(line));
-        return names.map(|name| plain(name, CompletionKind::Variable, "of a prompt")).collect();
-    }
-    let typed = line.rsplit(['"', '\'']).next().unwrap_or_default();
-    let is_open = line.matches(['"', '\'']).count() % 2 == 1 && typed.chars().all(is_word);
-    let owner = text[..offset].lines().rev().find_map(|line| {
-        PYTHON
-            .iter()
-            .find(|(name, _)| line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('=')))
-    });
-    let keys = owner.into_iter().filter(|_| is_open).flat_map(|(_, keys)| keys.iter());
-    keys.filter(|key| key.starts_with(typed)).map(|key| plain(key, CompletionKind::Key, "key")).collect()
-}
-
-/// Elements and attributes of a directive's XML; `None` elsewhere.
-fn elements(text: &str, offset: usize) -> Option<Vec<Completion>> {
-    let open = text.find("```xml")? + 6;
-    let close = text[open..].find("\n```").map_or(text.len(), |found| open + found);
-    if !(open..=close).contains(&offset) {
-        return None;
-    }
-    let before = &text[open..offset];
-    let start = before.rfind('<').filter(|start| !before[*start..].contains('>'))?;
-    let inside = &before[start + 1..];
-    let mut words = inside.trim_start_matches('/').splitn(2, char::is_whitespace);
-    let element = words.next().unwrap_or_default();
-    let Some(rest) = words.next() else {
-        let fitting = ELEMENTS.iter().filter(|(name, _)| name.starts_with(element));
-        return Some(fitting.map(|(name, _)| plain(name, CompletionKind::Element, "element")).collect());
-    };
-    if rest.matches('"').count() % 2 == 1 {
-        return Some(Vec::new());
-    }
-    let typed = rest.rsplit(char::is_whitespace).next().unwrap_or_default();
-    let attributes =
-        ELEMENTS.iter().find(|(name, _)| *name == element).map_or(&[][..], |(_, attributes)| *attributes);
-    let fitting =
-        attributes.iter().filter(|name| name.starts_with(typed) && !rest.contains(&format!("{name}=")));
-    Some(fitting.map(|name| plain(name, CompletionKind::Key, "attribute")).collect())
-}
-
-fn plain(label: &str, kind: CompletionKind, detail: &str) -> Completion {
+pub(super) fn plain(label: &str, kind: CompletionKind, detail: &str) -> Completion {
     Completion { label: label.to_owned(), kind, detail: detail.to_owned(), documentation: String::new() }
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Inside<'t> {
 }
 
 /// The tags whose string names another template.
-const LOADING: [&str; 4] = ["include", "extends", "import", "from"];
+pub(super) const LOADING: [&str; 4] = ["include", "extends", "import", "from"];
 
 /// What a cursor at this byte is in.
 pub(super) fn inside(text: &str, offset: usize) -> Inside<'_> {
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(at("Hi $na"), Inside::Name { before: "", word: "na" });
         assert_eq!(at("Hi {input:na"), Inside::Name { before: "", word: "na" });
         assert_eq!(at("{{> gre"), Inside::Path("gre"));
-        // Half a letter is none.
+        // Half a letter does not count.
         assert_eq!(inside("{{ é", 4), Inside::Name { before: "", word: "" });
     }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::layout::tags;
 use super::names::Thing;
+use super::spots::unquoted;
+use super::symbols::SymbolKind;
 use super::{Location, Service};
 use crate::library::TEMPLATE_FILE;
 use crate::prepared::Prepared;
@@ -37,7 +39,30 @@ impl Service {
                 let file = self.target_of(path, &thing)?;
                 Some(Location::new(file, 0..0))
             }
+            Thing::Prompt(_) | Thing::Section(..) | Thing::Tool(..) | Thing::Item(..) => {
+                self.place_of(&thing)
+            }
         }
+    }
+
+    /// The places of a file that lead to other files: templates, prompts and items.
+    pub fn links(&self, path: &Path) -> Vec<(Location, PathBuf)> {
+        let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
+        let mut links = Vec::new();
+        for spot in self.spots(path, &text) {
+            let leads = matches!(spot.thing, Thing::Prompt(_) | Thing::Item(..));
+            let target = leads.then(|| self.place_of(&spot.thing)).flatten().map(|found| found.path);
+            links.extend(
+                target.filter(|file| file != path).map(|file| (Location::new(path, spot.range), file)),
+            );
+        }
+        for symbol in self.symbols(path).into_iter().filter(|symbol| symbol.kind == SymbolKind::File) {
+            let inner = unquoted(&text, &symbol.location.range());
+            let thing = Thing::Template(text[inner.clone()].to_owned());
+            links.extend(self.target_of(path, &thing).map(|file| (Location::new(path, inner), file)));
+        }
+        links.sort();
+        links
     }
 
     /// Where a variable is declared.

@@ -38,7 +38,7 @@ impl Service {
         }
         if notation == Notation::Directive {
             elements(&text).into_iter().for_each(|range| add(range, false));
-        } else if notation != Notation::Python {
+        } else if notation.has_tags() && notation != Notation::Python {
             blocks(&text, body).into_iter().for_each(|(range, is_comment)| add(range, is_comment));
         }
         folds.sort_by_key(|fold| (fold.range.start, std::cmp::Reverse(fold.range.end)));

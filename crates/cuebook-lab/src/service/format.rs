@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::layout::{Notation, front_matter};
-use super::names::Edit;
+use super::rename::Edit;
 use super::tokens::lines;
 use super::{Location, Service};
 use crate::error::{Code, ErrorKind};

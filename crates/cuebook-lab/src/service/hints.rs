@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::layout::{Notation, TagKind, tags};
-use super::symbols::SymbolKind;
-use super::tokens::lines;
+use super::layout::{Notation, TagKind, front_matter, tags};
+use super::tokens::{Token, TokenKind, directive, dollars, lines};
 use super::{Service, hover};
 
 /// Words that an editor shows behind a piece of text.
@@ -45,25 +44,25 @@ impl Service {
     /// Hints in a part of a file: the tokens of included files, and the types of variables where they are first shown.
     pub fn hints(&self, path: &Path, part: Range<usize>) -> Vec<Hint> {
         let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
+        let notation = Notation::of(path);
         let mut hints = Vec::new();
-        if !Notation::of(path).has_tags() || Notation::of(path) == Notation::Python {
+        if !(notation.has_tags() || notation == Notation::Directive) || notation == Notation::Python {
             return hints;
         }
+        let outer = text.clone();
         let is_here = |at: usize| part.start <= at && at <= part.end;
-        for symbol in self.symbols(path).iter().filter(|symbol| symbol.kind == SymbolKind::File) {
-            let at = symbol.location.end;
-            let included = symbol.name.starts_with("include") && is_here(at);
-            let file = included.then(|| self.definition(path, symbol.location.start + 1)).flatten();
-            if let Some(text) = file.and_then(|file| self.text(&file.path)) {
-                hints.push(Hint { at, text: format!("{} tokens", hover::tokens_of(&text)) });
+        for (at, file) in self.links(path).into_iter().filter(|(at, _)| is_here(at.end)) {
+            if is_included(&text[..at.start])
+                && let Some(text) = self.text(&file)
+            {
+                let behind = usize::from(outer[at.end..].starts_with(['"', '\'']));
+                hints.push(Hint { at: at.end + behind, text: format!("{} tokens", hover::tokens_of(&text)) });
             }
         }
         let prepared = self.prepared(path);
         let mut seen = Vec::new();
-        for tag in tags(&text, 0).iter().filter(|tag| tag.kind == TagKind::Expression) {
-            let inside = &text[tag.inside.clone()];
-            let name = inside.trim();
-            let at = tag.inside.start + inside.trim_end().len();
+        for shown in variables(notation, &text) {
+            let (name, at) = (&text[shown.clone()], shown.end);
             if !is_here(at) || seen.contains(&name) {
                 continue;
             }
@@ -97,6 +96,37 @@ impl Service {
         let lens = |kind| own.clone().map(|prompt| Lens { kind, range: 0..0, prompt, case: None });
         [LensKind::Render, LensKind::Explain].into_iter().filter_map(lens).collect()
     }
+}
+
+/// Whether what follows a text is the name of something that is included.
+fn is_included(before: &str) -> bool {
+    let Some(open) = before.rfind("{%").max(before.rfind("{{")).max(before.rfind("{include:")) else {
+        return false;
+    };
+    let tag = before[open..].trim_start_matches(['{', '%', '-', '+']).trim_start();
+    tag.starts_with("include") || tag.starts_with('>')
+}
+
+/// Where variables are shown alone: `{{ name }}`, `$name` and `{input:name}`.
+fn variables(notation: Notation, text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut tokens = Vec::new();
+    match notation {
+        Notation::Sections => dollars(text, front_matter(text).map_or(0, |front| front.end), &mut tokens),
+        Notation::Directive => directive(text, &mut tokens),
+        _ => {}
+    }
+    let is_variable = |token: &Token| token.kind == TokenKind::Variable;
+    found.extend(tokens.into_iter().filter(is_variable).map(|token| token.range));
+    if notation.has_tags() {
+        for tag in tags(text, 0).iter().filter(|tag| tag.kind == TagKind::Expression) {
+            let inside = &text[tag.inside.clone()];
+            let start = tag.inside.start + inside.len() - inside.trim_start().len();
+            found.push(start..start + inside.trim().len());
+        }
+    }
+    found.sort_by_key(|range| range.start);
+    found
 }
 
 /// The cases of a file, with their headings.

@@ -1,17 +1,21 @@
 //! What is known of something under a cursor, as Markdown.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use cuebook_template::{Entry, Group, reference};
+use globset::GlobBuilder;
 
 use super::Service;
 use super::cursor::{Inside, inside, word_at};
 use super::layout::{Notation, front_matter};
 use super::names::Thing;
+use crate::items::ItemType;
 use crate::prepared::Prepared;
 use crate::prompt::{Need, Variable};
 use crate::schema;
+use crate::sections::Body;
 use crate::tokens::Tokenizer;
 use crate::variables::{Context, Layer, SYSTEM, Variables};
 
@@ -21,6 +25,9 @@ impl Service {
         let text = self.text(path).filter(|_| self.owns(path))?;
         let word = word_at(&text, offset);
         let name = text.get(word.clone()).unwrap_or_default();
+        if let Some(spot) = self.spot_at(path, &text, offset) {
+            return self.target(&spot.thing);
+        }
         let notation = Notation::of(path);
         let front = front_matter(&text).filter(|_| notation == Notation::Prompty);
         if front.as_ref().is_some_and(|front| front.contains(&offset)) {
@@ -45,7 +52,7 @@ impl Service {
                 Thing::Local(name) => Some(format!("**{name}**\n\nSet in this template.")),
                 Thing::Macro(name) => self.macro_signature(path, &name).map(|line| format!("**{line}**")),
                 Thing::Block(name) => Some(format!("**block {name}**")),
-                Thing::Template(_) => None,
+                _ => None,
             },
             Inside::Tag(_) | Inside::Text => match self.thing_at(path, offset)? {
                 Thing::Variable(name) => self.variable(path, &name),
@@ -76,18 +83,95 @@ impl Service {
         Some(parts.join("\n\n"))
     }
 
+    /// What is known of a prompt, a section, a tool or an item.
+    fn target(&self, thing: &Thing) -> Option<String> {
+        match thing {
+            Thing::Prompt(id) => {
+                let found = self.book().find(id).ok()?;
+                let compiled = self.compiled(&found.candidate.source.as_str().into());
+                let about = compiled.first().and_then(|one| one.prompt().metadata.description.clone());
+                let file = self.place_of(thing)?.path;
+                let heading = format!("**{}**: prompt ({})", found.id, found.candidate.dialect.name);
+                Some(
+                    [Some(heading), about, self.size(&file)]
+                        .into_iter()
+                        .flatten()
+                        .collect::<Vec<_>>()
+                        .join("\n\n"),
+                )
+            }
+            Thing::Section(id, path) => {
+                let found = self.book().find(id).ok()?;
+                let compiled = self.compiled(&found.candidate.source.as_str().into());
+                let tree = compiled.first()?.tree()?;
+                let node = tree.sections().iter().find(|node| node.dotted() == path)?;
+                let tokens = match &node.section.body {
+                    Body::Template { text, .. } => tokens_of(text.text()),
+                    _ => 0,
+                };
+                let summary = node.section.summary.as_ref().map(|text| format!("\n\n{}", text.text().trim()));
+                Some(format!(
+                    "**{}**: section `{path}` of `{id}`, about {tokens} tokens without the sections below it{}",
+                    node.section.title,
+                    summary.unwrap_or_default()
+                ))
+            }
+            Thing::Tool(file, name) => {
+                let source = self.users(file, 1).into_iter().next()?;
+                let compiled = self.compiled(&source);
+                let prepared = compiled.first()?;
+                let own = prepared.prompt().tools.iter().find(|tool| tool.name == *name);
+                let nodes = prepared.tree().map(|tree| tree.sections()).unwrap_or_default();
+                let tools = nodes.iter().flat_map(|node| &node.section.tools);
+                let of_section = tools.filter(|tool| tool.name == *name).map(|tool| tool.description.clone());
+                let about =
+                    own.and_then(|tool| tool.description.clone()).or_else(|| of_section.into_iter().next());
+                Some(format!("**{name}**: tool\n\n{}", about.unwrap_or_default()).trim_end().to_owned())
+            }
+            Thing::Item(kind, pattern) if pattern.contains(['*', '?', '[']) => {
+                let ids = self.matching(*kind, pattern);
+                let shown: Vec<String> = ids.iter().take(10).map(|id| format!("- `{id}`")).collect();
+                Some(format!("**{pattern}** matches {} {kind} items\n\n{}", ids.len(), shown.join("\n")))
+            }
+            Thing::Item(kind, id) => {
+                let size = self.item_file(*kind, id).and_then(|file| self.size(&file));
+                let shown = size.or_else(|| {
+                    let is_known = !self.matching(*kind, id).is_empty();
+                    is_known.then(|| "It is part of the program.".to_owned())
+                })?;
+                Some(format!("**{}**: {kind}\n\n{shown}", id.replace('.', "/")))
+            }
+            _ => None,
+        }
+    }
+
+    /// The ids of items that a permission is for.
+    fn matching(&self, kind: ItemType, pattern: &str) -> Vec<String> {
+        let escaped = pattern.replace('{', "[{]").replace('}', "[}]");
+        let Ok(glob) = GlobBuilder::new(&escaped).literal_separator(false).build() else { return Vec::new() };
+        let (glob, spaces) = (glob.compile_matcher(), self.book().library().spaces());
+        let items = spaces.all().iter().filter_map(|space| spaces.walk(kind, space).ok()).flatten();
+        let ids = items.map(|item| item.id.as_str().to_owned());
+        let found: BTreeSet<String> = ids.filter(|id| glob.is_match(id.replace('/', "."))).collect();
+        found.into_iter().collect()
+    }
+
+    /// How long a file is, and how many prompts use it.
+    fn size(&self, file: &Path) -> Option<String> {
+        let text = self.text(file)?;
+        let (name, tokens) = (self.book().library().name(file), tokens_of(&text));
+        let (lines, used) = (text.lines().count(), self.users(file, usize::MAX).len());
+        let many = |count: usize| if count == 1 { "" } else { "s" };
+        Some(format!(
+            "`{name}`: {lines} line{}, about {tokens} tokens before its variables are filled in\n\nUsed by {used} prompt{}.",
+            many(lines),
+            many(used)
+        ))
+    }
+
     /// The template that a string names, and what it costs.
     fn included(&self, path: &Path, offset: usize) -> Option<String> {
-        let file = self.definition(path, offset)?.path;
-        let text = self.text(&file)?;
-        let name = self.book().library().name(&file);
-        let tokens = tokens_of(&text);
-        let used = self.users(&file, usize::MAX).len();
-        Some(format!(
-            "`{name}`: {} lines, about {tokens} tokens before its variables are filled in\n\nUsed by {used} prompt{}.",
-            text.lines().count(),
-            if used == 1 { "" } else { "s" }
-        ))
+        self.size(&self.definition(path, offset)?.path)
     }
 }
 
@@ -144,7 +228,7 @@ fn callable(group: Group, name: &str) -> Option<String> {
 
 /// What the schema says of a key of front matter.
 fn front_matter_key(text: &str, word: &std::ops::Range<usize>) -> Option<String> {
-    let path = super::complete::key_path(text, word.start);
+    let path = super::words::key_path(text, word.start);
     let key = text.get(word.clone())?;
     let schema = schema::schema("prompty")?;
     let known = schema::keys(&schema, schema::at(&schema, &path)?);

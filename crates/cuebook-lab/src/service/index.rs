@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::check::{Examined, is_circle};
+use crate::check::{CheckedPrompt, is_circle};
 use crate::error::Diagnostic;
 
 /// The name of a prompt in the index: the place that offers it.
@@ -13,7 +13,7 @@ pub(super) type Source = Arc<str>;
 /// The prompts, and which of them a file concerns.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    prompts: BTreeMap<Source, Examined>,
+    prompts: BTreeMap<Source, CheckedPrompt>,
     /// The prompts that are made from a file.
     users: HashMap<PathBuf, BTreeSet<Source>>,
     /// The prompts that have findings in a file.
@@ -26,7 +26,7 @@ impl Index {
     /// Takes over what is known of a prompt. `file_of` gives the file of a finding. Returns the files whose findings may differ.
     pub(super) fn set(
         &mut self,
-        one: Examined,
+        one: CheckedPrompt,
         file_of: impl Fn(&Diagnostic) -> PathBuf,
     ) -> BTreeSet<PathBuf> {
         let source: Source = one.found.candidate.source.as_str().into();
@@ -63,11 +63,11 @@ impl Index {
         changed
     }
 
-    pub(super) fn get(&self, source: &str) -> Option<&Examined> {
+    pub(super) fn get(&self, source: &str) -> Option<&CheckedPrompt> {
         self.prompts.get(source)
     }
 
-    pub(super) fn prompts(&self) -> impl Iterator<Item = (&Source, &Examined)> {
+    pub(super) fn prompts(&self) -> impl Iterator<Item = (&Source, &CheckedPrompt)> {
         self.prompts.iter()
     }
 
@@ -82,6 +82,11 @@ impl Index {
     /// Whether some prompt is made from a file, or it lies in the folder of one.
     pub(super) fn uses(&self, path: &Path) -> bool {
         self.users(path).next().is_some()
+    }
+
+    /// Every file that a prompt is made from.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.users.keys()
     }
 
     /// The findings of all prompts that have some in a file.

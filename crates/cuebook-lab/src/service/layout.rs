@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::cursor::is_word;
-use crate::items::{CASES_END, CASES_FILE, ItemType};
+use crate::items::{CASES_END, CASES_FILE, FOLDER, ItemType};
 use crate::prompt::{PROMPTY_END, SECTIONS_END};
 
 /// What a file is written in.
@@ -20,6 +20,10 @@ pub(super) enum Notation {
     Cases,
     /// Definitions in Python.
     Python,
+    /// A tool or a piece of knowledge, whose text is literal.
+    Item,
+    /// The manifest of a pack.
+    Manifest,
     /// A template, or a part of one.
     Template,
 }
@@ -28,10 +32,9 @@ impl Notation {
     /// What a file is written in, by its path.
     pub(super) fn of(path: &Path) -> Notation {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let folder = |part: std::path::Component<'_>| part.as_os_str() == ItemType::Directive.folder();
-        let in_space = || {
-            let parts: Vec<_> = path.components().collect();
-            parts.windows(2).any(|pair| pair[0].as_os_str() == ".ai" && folder(pair[1]))
+        let in_space = |kind: ItemType| {
+            let parts: Vec<_> = path.iter().collect();
+            parts.windows(2).any(|pair| pair[0] == FOLDER && pair[1] == kind.folder())
         };
         if name == CASES_FILE || name.ends_with(CASES_END) {
             Notation::Cases
@@ -39,9 +42,13 @@ impl Notation {
             Notation::Prompty
         } else if name.ends_with(SECTIONS_END) {
             Notation::Sections
+        } else if name == "pack.json" {
+            Notation::Manifest
+        } else if in_space(ItemType::Tool) || in_space(ItemType::Knowledge) {
+            Notation::Item
         } else if name.ends_with(".py") {
             Notation::Python
-        } else if in_space() {
+        } else if in_space(ItemType::Directive) {
             Notation::Directive
         } else {
             Notation::Template
@@ -50,7 +57,7 @@ impl Notation {
 
     /// Whether Jinja2's tags mean something in it.
     pub(super) fn has_tags(self) -> bool {
-        !matches!(self, Notation::Directive | Notation::Cases)
+        matches!(self, Notation::Prompty | Notation::Sections | Notation::Template | Notation::Python)
     }
 }
 
@@ -101,6 +108,12 @@ pub(super) fn front_matter(text: &str) -> Option<Range<usize>> {
     }
     // Without an end, everything is front matter: it is still being typed.
     start.map(|start| start..text.len())
+}
+
+/// The XML of a directive, without the lines around it. Without an end it is still being typed.
+pub(super) fn xml(text: &str) -> Range<usize> {
+    let Some(start) = text.find("```xml").map(|open| open + "```xml".len()) else { return 0..0 };
+    start..text[start..].find("\n```").map_or(text.len(), |length| start + length)
 }
 
 /// The tags of a text from an offset on. A tag that is not closed ends with its line.
@@ -226,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_found_and_end_where_they_are_closed_or_with_their_line() {
+    fn tags_end_at_their_close_or_at_the_line_end() {
         assert_eq!(found("a {{ b }} {% c -%}{# d #}{e}"), ["{{ b }}", "{% c -%}", "{# d #}"]);
         assert_eq!(found("{{ '}}' }}"), ["{{ '}}' }}"]);
         assert_eq!(found("{{ a\n{{ b }}"), ["{{ a", "{{ b }}"]);
@@ -268,7 +281,9 @@ mod tests {
         assert_eq!(of("/p/a.sections.md"), Notation::Sections);
         assert_eq!(of("/p/a/tests.md"), Notation::Cases);
         assert_eq!(of("/p/.ai/directives/team/a.md"), Notation::Directive);
-        assert_eq!(of("/p/.ai/knowledge/a.md"), Notation::Template);
+        assert_eq!(of("/p/.ai/knowledge/a.md"), Notation::Item);
+        assert_eq!(of("/p/.ai/tools/team/a.py"), Notation::Item);
+        assert_eq!(of("/p/user_data/packs/one/pack.json"), Notation::Manifest);
         assert_eq!(of("/p/a/prompt.py"), Notation::Python);
     }
 }

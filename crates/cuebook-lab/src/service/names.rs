@@ -1,21 +1,12 @@
-//! What a name at a cursor stands for, and what renaming it changes.
+//! What a name at a cursor stands for.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::Service;
 use super::cursor::{Inside, inside, is_word, word_at};
 use super::layout::{Notation, front_matter, tags};
-use super::{Location, Service};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-
-/// A change of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// What is replaced.
-    pub location: Location,
-    /// The new text.
-    pub text: String,
-}
+use crate::items::ItemType;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,19 +19,31 @@ pub(super) enum Thing {
     Block(String),
     /// A macro.
     Macro(String),
-    /// Another template or prompt, by the string that names it.
+    /// Another template, by the string that names it.
     Template(String),
+    /// A prompt, by its id.
+    Prompt(String),
+    /// A section of a prompt, by the prompt's id and the path with dots.
+    Section(String, String),
+    /// A tool that a prompt's file declares.
+    Tool(PathBuf, String),
+    /// An item of a space, by its id with dots.
+    Item(ItemType, String),
 }
 
 impl Service {
     /// What the name at a byte of a file stands for.
     pub(super) fn thing_at(&self, path: &Path, offset: usize) -> Option<Thing> {
         let text = self.text(path).filter(|_| self.owns(path))?;
+        if let Some(spot) = self.spot_at(path, &text, offset) {
+            return Some(spot.thing);
+        }
         let word = word_at(&text, offset);
         let name = text.get(word.clone())?.to_owned();
         let notation = Notation::of(path);
         if notation.has_tags() || notation == Notation::Directive {
             match inside(&text, word.end) {
+                Inside::Name { before: "self", .. } if !name.is_empty() => return Some(Thing::Block(name)),
                 Inside::Name { before, .. } if !name.is_empty() => {
                     let root = before.split('.').next().filter(|root| !root.is_empty());
                     let root = root.unwrap_or(&name).to_owned();
@@ -53,8 +56,13 @@ impl Service {
         if name.is_empty() {
             return None;
         }
-        let is_case = notation == Notation::Cases && self.is_input_of_case(&text, &word);
-        (is_case || self.declares(path, &name, word.start)).then_some(Thing::Variable(name))
+        let is_named = match notation {
+            Notation::Cases => input_keys(&text).contains(&word),
+            Notation::Prompty => bound_inputs(&text, &name).contains(&word),
+            Notation::Python => subscripts(&text, &name).contains(&word) && self.knows(path, &name),
+            _ => false,
+        };
+        (is_named || self.declares(path, &name, word.start)).then_some(Thing::Variable(name))
     }
 
     /// What a name inside of a tag stands for.
@@ -105,127 +113,22 @@ impl Service {
         names
     }
 
-    /// Whether a prompt of this file declares a variable at this byte.
+    /// Whether a prompt of this file has a variable.
+    fn knows(&self, path: &Path, name: &str) -> bool {
+        self.prepared(path).iter().flat_map(|all| all.iter()).any(|one| one.known_names().contains(name))
+    }
+
+    /// Whether a prompt of this file declares a variable at this byte, or reads it there, as a condition does.
     fn declares(&self, path: &Path, name: &str, offset: usize) -> bool {
         let prepared = self.prepared(path);
         let mut all = prepared.iter().flat_map(|all| all.iter());
         all.any(|prepared| {
-            let place = prepared.prompt().variable(name).and_then(|variable| variable.place.clone());
-            place.is_some_and(|place| self.location(&place).touches(path, offset))
+            let declared = prepared.prompt().variable(name).and_then(|variable| variable.place.clone());
+            let reads = prepared.reads().into_iter().filter(|(read, _)| read.root == name);
+            let mut places = declared.into_iter().chain(reads.map(|(_, place)| place));
+            places.any(|place| self.location(&place).touches(path, offset))
         })
     }
-
-    /// Whether a word of a file of cases names an input.
-    fn is_input_of_case(&self, text: &str, word: &std::ops::Range<usize>) -> bool {
-        input_keys(text).contains(word)
-    }
-
-    /// The edits that give a name to something, everywhere.
-    ///
-    /// # Errors
-    ///
-    /// `CB407` for a name that cannot be used, for what cannot be renamed, and where a use could be missed.
-    pub fn rename(&self, path: &Path, offset: usize, to: &str) -> Result<Vec<Edit>> {
-        let is_name = to.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && to.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        let thing = self.thing_at(path, offset);
-        let (name, what) = match &thing {
-            Some(Thing::Variable(name)) => (name, "variable"),
-            Some(Thing::Block(name)) => (name, "block"),
-            Some(Thing::Macro(name)) => (name, "macro"),
-            Some(Thing::Local(_) | Thing::Template(_)) | None => {
-                let hint = "put the cursor on the name of a variable, a block or a macro";
-                return refuse("nothing here can be renamed".to_owned(), hint);
-            }
-        };
-        if !is_name {
-            return refuse(format!("`{to}` is not the name of a {what}"), "use letters, digits and `_`");
-        }
-        let (places, files) = match &thing {
-            Some(thing) => self.places(path, thing),
-            None => Default::default(),
-        };
-        if let Some(file) = self.first_broken(&files) {
-            return refuse(
-                format!("{} has a syntax error", self.book().library().name(&file)),
-                "correct it first, so that no use is missed",
-            );
-        }
-        if what == "variable" {
-            self.refuse_taken(&files, to)?;
-        }
-        let edits: Vec<Edit> =
-            places.into_iter().map(|location| Edit { location, text: to.to_owned() }).collect();
-        self.verify(&edits, &files, name, to, what)?;
-        Ok(edits)
-    }
-
-    fn first_broken(&self, files: &BTreeSet<PathBuf>) -> Option<PathBuf> {
-        let syntax = [Code::TemplateSyntax, Code::PythonSyntax, Code::BadFrontMatter];
-        let is_broken =
-            |finding: &Diagnostic| finding.severity == Severity::Error && syntax.contains(&finding.code);
-        files.iter().find(|file| self.findings(file).iter().any(is_broken)).cloned()
-    }
-
-    fn refuse_taken(&self, files: &BTreeSet<PathBuf>, to: &str) -> Result<()> {
-        let prompts = files.iter().flat_map(|file| self.prepared(file));
-        let taken = prompts.into_iter().flat_map(|all| {
-            all.iter()
-                .filter(|prepared| prepared.known_names().contains(to))
-                .map(|prepared| prepared.prompt().id.clone())
-                .collect::<Vec<_>>()
-        });
-        match taken.into_iter().next() {
-            Some(id) => {
-                refuse(format!("the prompt `{id}` already has a variable `{to}`"), "choose another name")
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Makes sure that no prompt knows the old name once the edits are made, and that each of them can still be read.
-    fn verify(
-        &self,
-        edits: &[Edit],
-        files: &BTreeSet<PathBuf>,
-        name: &str,
-        to: &str,
-        what: &str,
-    ) -> Result<()> {
-        if what != "variable" {
-            return Ok(());
-        }
-        let mut changed = self.buffers.clone();
-        for path in edits.iter().map(|edit| &edit.location.path).collect::<BTreeSet<_>>() {
-            let Some(text) = self.text(path) else { continue };
-            let mut text = text.to_string();
-            let mut here: Vec<&Edit> = edits.iter().filter(|edit| edit.location.path == *path).collect();
-            here.sort_by_key(|edit| std::cmp::Reverse(edit.location.start));
-            here.iter().for_each(|edit| text.replace_range(edit.location.range(), &edit.text));
-            changed.set(path.clone(), text);
-        }
-        let sources: BTreeSet<_> = files.iter().flat_map(|file| self.index.users(file)).collect();
-        let basis = match &self.basis {
-            Some(basis) => basis.clone(),
-            None => crate::check::Basis::of_prompts(&self.book)?,
-        };
-        for source in sources {
-            let Some(found) = self.index.get(source).map(|one| one.found.clone()) else { continue };
-            let knew = self.compiled(source).iter().any(|one| one.known_names().contains(name));
-            let after = changed.during(|| basis.prepare(&self.book, &found));
-            let forgets = after.iter().all(|one| !one.known_names().contains(name));
-            let learns = after.iter().any(|one| one.known_names().contains(to));
-            if knew && !(forgets && learns) {
-                let message = format!("`{}` uses `{name}` in a way that cannot be renamed", found.id);
-                return refuse(message, "rename it by hand, and run `cuebook check`");
-            }
-        }
-        Ok(())
-    }
-}
-
-pub(super) fn refuse<T>(message: String, hint: &str) -> Result<T> {
-    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }
 
 /// The string around a byte.

@@ -52,7 +52,7 @@ impl Service {
             let config = self.book.library().config()?;
             let language = Scope::language(&context);
             let prepared = self.book.prepare_found(found, language, Mode::Lenient, &config, None)?;
-            let (values, placeholders) = filled(&prepared, values, &context);
+            let (values, placeholders) = with_placeholders(&prepared, values, &context);
             let rendered = prepared.render(&values, &context)?;
             let parts = rendered.spans().map(|span| Part {
                 text: rendered.text()[span.range.clone()].to_owned(),
@@ -65,8 +65,12 @@ impl Service {
     }
 }
 
-/// The values with a placeholder for each variable that must have one, and their names.
-fn filled(prepared: &Prepared, values: &Variables, context: &Arc<Context>) -> (Variables, Vec<String>) {
+/// The values with a placeholder for each variable that has none, and the names of those variables.
+pub fn with_placeholders(
+    prepared: &Prepared,
+    values: &Variables,
+    context: &Arc<Context>,
+) -> (Variables, Vec<String>) {
     let scope = prepared.scope(values, context);
     let (mut values, mut names) = (values.clone(), Vec::new());
     for variable in &prepared.prompt().variables {

@@ -20,6 +20,17 @@ impl Service {
         }
     }
 
+    /// The places in the same file of what stands at a byte of it. Editors ask for them with every move of the cursor, so no other
+    /// file is read.
+    pub fn highlights(&self, path: &Path, offset: usize) -> Vec<Location> {
+        let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
+        let Some(spot) = self.spot_at(path, &text, offset) else {
+            return self.references(path, offset).into_iter().filter(|found| found.path == path).collect();
+        };
+        let same = self.spots(path, &text).into_iter().filter(|other| other.thing == spot.thing);
+        same.map(|other| Location::new(path, other.range)).collect()
+    }
+
     /// The places of something, and the files that were looked at.
     pub(super) fn places(&self, path: &Path, thing: &Thing) -> (Vec<Location>, BTreeSet<PathBuf>) {
         let (places, files) = match thing {
@@ -36,6 +47,9 @@ impl Service {
             Thing::Local(name) => self
                 .in_tags(path, |text, range, _, before| &text[range] == name && !matches!(before, "." | "|")),
             Thing::Template(_) => (self.includes_of(path, thing), BTreeSet::new()),
+            Thing::Prompt(_) | Thing::Section(..) | Thing::Tool(..) | Thing::Item(..) => {
+                (self.spots_of(thing).into_iter().collect(), BTreeSet::new())
+            }
         };
         (places.into_iter().collect(), files)
     }
@@ -154,7 +168,9 @@ impl Service {
                             .filter_map(|name| self.file_named(prepared, unit.source().name(), name))
                             .any(|file| file == target);
                         if leads {
-                            places.insert(at);
+                            let names = reference.names.iter().flatten();
+                            let inner = names.filter_map(|name| self.named(&at, name)).next();
+                            places.insert(inner.unwrap_or(at));
                         }
                     }
                 }
@@ -164,7 +180,7 @@ impl Service {
     }
 
     /// The name inside a place.
-    fn named(&self, location: &Location, name: &str) -> Option<Location> {
+    pub(super) fn named(&self, location: &Location, name: &str) -> Option<Location> {
         let text = self.text(&location.path)?;
         let part = text.get(location.range())?;
         let is_whole = |at: &usize| {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::cursor::is_word;
 use super::layout::{Notation, front_matter, pieces, tags};
+use super::names::Thing;
 use super::tokens::{ROLES, lines};
 use super::{Location, Service};
 use crate::targets::place;
@@ -25,6 +26,8 @@ pub enum SymbolKind {
     Role,
     /// A prompt.
     Prompt,
+    /// A tool.
+    Tool,
 }
 
 /// Something that has a name.
@@ -41,7 +44,7 @@ pub struct Symbol {
 }
 
 /// As many symbols of the library are given.
-const MOST: usize = 200;
+const MAX: usize = 200;
 
 impl Service {
     /// What has a name in a file, in the order of the text: variables, blocks, macros, other templates, sections and messages.
@@ -72,6 +75,13 @@ impl Service {
         if notation.has_tags() && notation != Notation::Python {
             for tag in tags(&text, body) {
                 let keyword = tag.keyword(&text);
+                let inside = &text[tag.inside.clone()];
+                if let Some(name) = inside.trim_start().strip_prefix('>').filter(|_| keyword.is_empty()) {
+                    let start = tag.inside.end - name.trim_start().len();
+                    let range = start..start + name.trim().len();
+                    add(&format!("include {}", name.trim()), SymbolKind::File, here(range), "");
+                    continue;
+                }
                 let second = pieces(&text, tag.inside.clone()).into_iter().nth(1);
                 let Some((_, range)) = second else { continue };
                 let word = text[range.clone()].trim_matches(['"', '\'']);
@@ -102,6 +112,15 @@ impl Service {
                 _ => {}
             }
         }
+        let mut tools = Vec::new();
+        for spot in self.spots(path, &text) {
+            if let Thing::Tool(_, name) = &spot.thing
+                && !tools.contains(name)
+            {
+                tools.push(name.clone());
+                add(name, SymbolKind::Tool, here(spot.range), "tool");
+            }
+        }
         symbols.sort_by_key(|symbol| symbol.location.start);
         symbols
     }
@@ -113,7 +132,7 @@ impl Service {
             query.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
         };
         let prompts = self.index.prompts().filter(|(_, one)| fits(&one.found.id));
-        let symbol = |(_, one): (_, &crate::check::Examined)| {
+        let symbol = |(_, one): (_, &crate::check::CheckedPrompt)| {
             let candidate = &one.found.candidate;
             let path = place(candidate)?;
             let path = match path.is_dir() {
@@ -127,6 +146,6 @@ impl Service {
                 detail: candidate.source.clone(),
             })
         };
-        prompts.filter_map(symbol).take(MOST).collect()
+        prompts.filter_map(symbol).take(MAX).collect()
     }
 }

@@ -114,7 +114,7 @@ fn a_variable_leads_to_its_declaration_and_all_its_uses() {
         ["prompts/p/prompt.py", "prompts/p/template.md", "prompts/parts/end.md"]
             .map(|file| project.path(file))
     );
-    let edits = project.1.rename(&template, at, "person").unwrap();
+    let edits = project.1.rename(&template, at, "person").unwrap().edits;
     assert_eq!(edits.len(), 3);
     for edit in &edits {
         let text = project.1.text(&edit.location.path).unwrap();
@@ -168,4 +168,153 @@ fn check_and_the_service_agree() {
     let files: BTreeSet<PathBuf> = report.findings.iter().map(|one| file_of(&project.0, one)).collect();
     let count: usize = files.iter().map(|file| project.1.findings(file).len()).sum();
     assert_eq!(count, report.findings.len());
+}
+
+/// One file of each dialect, and one that is always wrong.
+const DIALECTS: [(&str, &str); 7] = [
+    ("prompts/wrong/template.md", "{{ x|uper }}\n"),
+    (
+        "prompts/p/template.md",
+        "{% macro m(a) %}{{ a }}{% endmacro %}\n{% block one %}Dear {{ name|upper }},{% endblock %}\n{% if name %}\n{% include \"parts/end.md\" %}\n{% endif %}\n",
+    ),
+    ("prompts/p/prompt.py", "VARIABLES = {\"optional\": [{\"name\": \"name\"}]}\n"),
+    ("prompts/parts/end.md", "Yours\n"),
+    (
+        "prompts/q.prompty",
+        "---\nname: q\ninputs:\n  - name: user\n    kind: string\n---\nsystem:\nHello {{ user }}.\n{% include \"prompt:s#two\" %}\nuser:\n{{ user }}\n",
+    ),
+    (
+        "prompts/s.sections.md",
+        "---\ninputs:\n  tone: {kind: string, default: calm}\n---\n# One\n```yaml section\nsummary: Short.\n```\nBe $tone.\n\n# Two\nBe ${tone}.\n",
+    ),
+    (
+        ".ai/directives/team/d.md",
+        "# D\n\n```xml\n<directive name=\"d\" version=\"1.0.0\">\n<metadata>\n<description>d</description>\n<category>team</category>\n<author>a</author>\n</metadata>\n<inputs>\n<input name=\"app\" type=\"string\">x</input>\n</inputs>\n</directive>\n```\n\nDeploy {input:app}.\n",
+    ),
+];
+
+#[test]
+fn every_beginning_of_a_file_has_symbols_completions_and_findings_elsewhere() {
+    let mut project = Project::new("beginnings", &DIALECTS);
+    let mut tried = 0;
+    for (file, text) in DIALECTS.iter().skip(1) {
+        let path = project.path(file);
+        let whole: Vec<Symbol> = project.1.symbols(&path);
+        for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+            project.1.change(&path, &text[..cut]);
+            project.settle();
+            assert_eq!(project.codes("prompts/wrong/template.md"), ["CB316"], "{file} up to {cut}");
+            let symbols = project.1.symbols(&path);
+            // What stands before the line that is typed is still there.
+            let line = text[..cut].rfind('\n').unwrap_or(0);
+            let kinds = [SymbolKind::Variable, SymbolKind::Tool];
+            for wanted in whole.iter().filter(|one| one.location.end < line && !kinds.contains(&one.kind)) {
+                assert!(
+                    symbols.contains(wanted),
+                    "{file} up to {cut}: {wanted:?} is missing from {symbols:?}"
+                );
+            }
+            project.1.complete(&path, cut);
+            project.1.hover(&path, cut);
+            project.1.definition(&path, cut);
+            project.1.references(&path, cut);
+            project.1.signature(&path, cut);
+            project.1.tokens(&path);
+            project.1.folds(&path);
+            project.1.hints(&path, 0..cut);
+            project.1.actions(&path, cut..cut);
+            tried += 1;
+        }
+        project.1.change(&path, *text);
+        project.settle();
+        assert_eq!(project.1.symbols(&path), whole, "{file}");
+    }
+    assert!(tried > 600, "{tried}");
+}
+
+#[test]
+fn a_name_that_is_half_typed_is_completed_in_every_dialect() {
+    let mut project = Project::new("completed", &DIALECTS);
+    for (file, piece, typed, wanted) in [
+        ("prompts/p/template.md", "{{ name|upper }}", "{{ na", "name"),
+        ("prompts/p/template.md", "{{ name|upper }}", "{{ name|upp", "upper"),
+        ("prompts/p/template.md", "\"parts/end.md\" %}", "\"parts/e", "parts/end.md"),
+        ("prompts/q.prompty", "{{ user }}.", "{{ us", "user"),
+        ("prompts/q.prompty", "kind: string", "kind: str", "string"),
+        ("prompts/q.prompty", "\"prompt:s#two\" %}", "\"prompt:s#t", "prompt:s#two"),
+        ("prompts/s.sections.md", "$tone.", "$to", "tone"),
+        ("prompts/s.sections.md", "summary: Short.", "visib", "visibility"),
+        (".ai/directives/team/d.md", "{input:app}", "{input:a", "app"),
+        (".ai/directives/team/d.md", "type=\"string\"", "type=\"str", "string"),
+        (".ai/directives/team/d.md", "<author>a", "<auth", "author"),
+    ] {
+        let path = project.path(file);
+        let text = project.1.text(&path).unwrap();
+        let at = text.find(piece).unwrap();
+        let half = format!("{}{typed}{}", &text[..at], &text[at + piece.len()..]);
+        project.1.change(&path, half.as_str());
+        project.settle();
+        let offered = project.1.complete(&path, at + typed.len());
+        assert!(offered.iter().any(|one| one.label == wanted), "{file} {typed}: {offered:?}");
+        project.1.change(&path, &*text);
+        project.settle();
+    }
+}
+
+#[test]
+fn every_hint_that_an_edit_can_follow_has_an_action() {
+    let project = Project::new(
+        "hints",
+        &[
+            ("prompts/a/template.md", "{{ name|uper }} {{ nam }}\n"),
+            (
+                "prompts/a/prompt.py",
+                "VARIABLES = {\"optional\": [{\"name\": \"name\"}]}\n\ndef pre_render(context):\n    return {}\n",
+            ),
+            ("prompts/b/template.md", "{{ name }}\n"),
+            (
+                "prompts/b/prompt.py",
+                "VARIABLES = {\"optional\": [{\"name\": \"name\"}, {\"name\": \"unused\"}]}\n",
+            ),
+            (
+                "prompts/old.prompty",
+                "---\nname: old\nmodel:\n  api: chat\n  configuration:\n    type: openai\ninputs:\n  who:\n    type: string\n---\nsystem:\nHi {{ who }}\n",
+            ),
+            (
+                ".ai/directives/team/d.md",
+                "# D\n\n```xml\n<directive name=\"e\" version=\"1.0.0\">\n<metadata>\n<description>d</description>\n<category>team</category>\n<author>a</author>\n</metadata>\n</directive>\n```\n\nGo.\n",
+            ),
+        ],
+    );
+    let titles = |file: &str| -> Vec<String> {
+        let path = project.path(file);
+        let length = project.1.text(&path).unwrap().len();
+        let actions = project.1.actions(&path, 0..length).into_iter();
+        actions.filter(|action| action.kind == ActionKind::Fix).map(|action| action.title).collect()
+    };
+    let wanted = ["Replace `uper` with `upper`", "Replace `nam` with `name`", "Declare the variable `nam`"];
+    for title in wanted {
+        assert!(
+            titles("prompts/a/template.md").contains(&title.to_owned()),
+            "{:?}",
+            titles("prompts/a/template.md")
+        );
+    }
+    let found = titles("prompts/a/prompt.py");
+    assert!(found.contains(&"Write `def pre_render(variables, context):`".to_owned()), "{found:?}");
+    let found = titles("prompts/b/prompt.py");
+    assert!(found.contains(&"Remove it".to_owned()), "{found:?}");
+    assert!(titles("prompts/old.prompty").contains(&"Rewrite the file for Prompty 2".to_owned()));
+    let found = titles(".ai/directives/team/d.md");
+    assert!(found.contains(&"Sign it before you run it".to_owned()), "{found:?}");
+    assert!(found.contains(&"Write `d`".to_owned()), "{found:?}");
+    // The rewritten file is no old file any more.
+    let path = project.path("prompts/old.prompty");
+    let length = project.1.text(&path).unwrap().len();
+    let actions = project.1.actions(&path, 0..length);
+    let edit = actions.iter().find(|one| one.title.starts_with("Rewrite")).unwrap().edits[0].clone();
+    let mut buffers = project.1.buffers().clone();
+    buffers.set(path, edit.text);
+    let report = buffers.during(|| check::check(project.1.book(), &["old".to_owned()], |_| {})).unwrap();
+    assert!(report.findings.iter().all(|finding| finding.code.as_str() != "CB320"), "{:?}", report.findings);
 }

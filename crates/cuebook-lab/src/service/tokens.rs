@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Service;
 use super::cursor::is_word;
-use super::layout::{Notation, Piece, Tag, TagKind, front_matter, pieces, tags};
+use super::layout::{Notation, Piece, Tag, TagKind, front_matter, pieces, tags, xml};
 
 /// What a word is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +177,7 @@ fn roles(text: &str, body: usize, found: &mut Vec<Token>) {
 }
 
 /// Placeholders and headings of sections.
-fn dollars(text: &str, body: usize, found: &mut Vec<Token>) {
+pub(super) fn dollars(text: &str, body: usize, found: &mut Vec<Token>) {
     let bytes = text.as_bytes();
     let mut at = body;
     while let Some(dollar) = text[at..].find('$').map(|found| at + found) {
@@ -203,10 +203,8 @@ fn dollars(text: &str, body: usize, found: &mut Vec<Token>) {
 }
 
 /// The XML of a directive, and the inputs that its text names.
-fn directive(text: &str, found: &mut Vec<Token>) {
-    let xml = text.find("```xml").map(|open| open + 6);
-    let end = xml.and_then(|start| text[start..].find("\n```").map(|length| start + length));
-    let xml = xml.map_or(0..0, |start| start..end.unwrap_or(text.len()));
+pub(super) fn directive(text: &str, found: &mut Vec<Token>) {
+    let xml = xml(text);
     let mut at = xml.start;
     while let Some(open) = text[at..xml.end].find('<').map(|found| at + found) {
         if text[open..].starts_with("<!--") {

@@ -3,7 +3,7 @@
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// How long an id may be, in bytes.
-const MOST: usize = 512;
+const MAX: usize = 512;
 
 /// How long a part of it may be: file systems take names of 255 bytes, and an extension follows.
 const LONGEST_PART: usize = 240;
@@ -17,7 +17,7 @@ impl ItemId {
     pub fn new(text: &str) -> Result<ItemId> {
         let why = if text.is_empty() {
             Some("an id is the path of a file without its extension")
-        } else if text.len() > MOST {
+        } else if text.len() > MAX {
             Some("an id can have at most 512 bytes")
         } else if text.starts_with('/') || text.get(1..2) == Some(":") {
             Some("an id is relative to the folder of its type")

@@ -2,13 +2,12 @@
 
 use std::path::{Component, Path};
 
+use crate::sha256::{Sha256, hex};
 use serde_json::{Map, Value as Json};
-use sha2::{Digest, Sha256};
 
 /// The hash of a file's content, as a tool writes it in its list.
 pub fn file_hash(bytes: &[u8]) -> String {
-    let digits: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    format!("sha256:{}", hex(&Sha256::digest(bytes)))
 }
 
 /// Why an entry of a tool's list is wrong, if it is: its path leads out of the tool's folder, there is no such file, or its content has

@@ -214,7 +214,7 @@ impl Spaces {
         Ok(None)
     }
 
-    /// All items of a type in a space, in the order of their ids. What begins with `_` or `.` is none.
+    /// All items of a type in a space, in the order of their ids. Names that begin with `_` or `.` are skipped.
     pub fn walk(&self, kind: ItemType, space: &Space) -> Result<Vec<Located>> {
         let mut found = Vec::new();
         match &space.folder {

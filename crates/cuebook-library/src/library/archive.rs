@@ -15,13 +15,13 @@
 //! This module writes below the folder that it was given and nowhere else. It does not read the manifest.
 
 mod folder;
-#[cfg(feature = "archives")]
+#[cfg(feature = "packs")]
 mod tar;
-#[cfg(feature = "archives")]
+#[cfg(feature = "packs")]
 mod zip;
 
 #[cfg(test)]
-#[cfg(feature = "archives")]
+#[cfg(feature = "packs")]
 mod tests;
 
 use std::collections::{BTreeSet, HashMap};
@@ -57,8 +57,8 @@ impl Default for ArchiveLimits {
             total_bytes: 64 << 20,
             file_bytes: 16 << 20,
             entries: 10_000,
-            depth: portable::MOST_PARTS,
-            path_bytes: portable::MOST_PATH_BYTES,
+            depth: portable::MAX_PARTS,
+            path_bytes: portable::MAX_PATH_BYTES,
             ratio: 100,
         }
     }
@@ -109,7 +109,7 @@ const RENAME: &str = "rename it, so that the pack works on every system";
 const DAMAGED: &str = "download or create the archive again";
 
 /// A path that an entry has claimed.
-struct Known {
+struct ClaimedPath {
     path: String,
     folder: bool,
     /// Whether an entry has this very path; other folders are there because something lies in them.
@@ -124,7 +124,7 @@ struct Writer<'u> {
     /// Bytes that may be unpacked in all: the limit, or less if the archive is small.
     budget: u64,
     /// By folded path: what differs only in case or in the encoding of accents is one file on many systems.
-    known: HashMap<String, Known>,
+    known: HashMap<String, ClaimedPath>,
     entries: usize,
     files: usize,
     bytes: u64,
@@ -223,7 +223,7 @@ impl<'u> Writer<'u> {
         let key = portable::folded(path);
         let reason = match self.known.get_mut(&key) {
             None => {
-                self.known.insert(key, Known { path: path.to_owned(), folder, listed });
+                self.known.insert(key, ClaimedPath { path: path.to_owned(), folder, listed });
                 return Ok(true);
             }
             Some(known) if known.path != path && known.path.to_lowercase() == path.to_lowercase() => {
@@ -329,15 +329,13 @@ impl<'u> Writer<'u> {
         files::write_error(&format!("{}: {}", self.name, quoted(path)), error)
     }
 
-    #[cfg(not(feature = "archives"))]
+    #[cfg(not(feature = "packs"))]
     fn unpack_archive(&mut self, _: &Path) -> Result<()> {
-        let message = "this program was built without the feature `archives`";
-        let hint = "unpack the archive, and install the folder";
-        let diagnostic = Diagnostic::new(Code::ArchiveRefused, message).file(self.name).hint(hint);
-        Err(Error::new(ErrorKind::Pack, diagnostic))
+        let error = Error::missing_feature(ErrorKind::Pack, "read archives", "packs");
+        Err(error.map(|finding| finding.file(self.name)))
     }
 
-    #[cfg(feature = "archives")]
+    #[cfg(feature = "packs")]
     fn unpack_archive(&mut self, from: &Path) -> Result<()> {
         let unreadable = |error: io::Error| files::io_error(self.name, &error);
         let mut file = File::open(from).map_err(unreadable)?;
@@ -413,13 +411,13 @@ impl<'u> Writer<'u> {
 
 /// Why an entry could not be written: already an error, or the reader's fault, which depends on what was read.
 enum Failure {
-    Told(Error),
+    Reported(Error),
     Read(io::Error),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::Told(error)
+        Failure::Reported(error)
     }
 }
 

@@ -32,7 +32,7 @@ static FILES: &[(&str, &str)] = files! {
 };
 
 /// The text of a file.
-pub(crate) fn file(path: &str) -> Option<&'static str> {
+pub fn file(path: &str) -> Option<&'static str> {
     let index = FILES.binary_search_by_key(&path, |(name, _)| name).ok()?;
     Some(FILES[index].1)
 }

@@ -9,10 +9,11 @@ use serde::Deserialize;
 use super::environment::PromptsConfig;
 use super::mcp::McpConfig;
 use super::tools::ToolsConfig;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::files;
 use crate::items::{self, Spaces};
 use crate::json::quoted;
+use crate::notation::toml_error::toml_error;
 use crate::prompt::Wording;
 use crate::source::Source;
 use crate::template::jinja;
@@ -280,7 +281,9 @@ impl Config {
         let names: Vec<String> =
             self.ungranted.iter().map(|(request, _)| format!("`{}`", request.subject)).collect();
         (!names.is_empty()).then(|| {
-            let message = format!("Cuebook ignores {}, because you have not granted it", names.join(", "));
+            let them = if names.len() == 1 { "it" } else { "them" };
+            let message =
+                format!("Cuebook ignores {}, because you have not granted {them}", names.join(", "));
             Diagnostic::new(Code::GrantNeeded, message)
                 .severity(Severity::Warning)
                 .file(CONFIG_FILE)
@@ -330,18 +333,8 @@ impl Config {
 
 /// Reads a file of settings.
 fn parse<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T> {
-    toml::from_str(source.text()).map_err(|error| {
-        let message = error.message().lines().next().unwrap_or_default();
-        let mut diagnostic = match unknown_field(message) {
-            Some((message, hint)) => Diagnostic::new(Code::BadConfig, message).hint(hint),
-            None => Diagnostic::new(Code::BadConfig, plain_words(message)),
-        };
-        diagnostic = match error.span() {
-            Some(span) => diagnostic.at(source.place(span)),
-            None => diagnostic.file(source.name()),
-        };
-        Error::new(ErrorKind::Config, diagnostic)
-    })
+    toml::from_str(source.text())
+        .map_err(|error| toml_error(source, Code::BadConfig, ErrorKind::Config, &error))
 }
 
 /// Where a key is set: the word at the beginning of its line, or wherever it is if it stands in a table on one line.
@@ -359,32 +352,6 @@ fn key_range(source: &Source, key: &str) -> std::ops::Range<usize> {
     }
     let at = text.find(key).unwrap_or_default();
     at..at + key.len()
-}
-
-/// The names of Rust's types mean nothing to an author of a settings file.
-fn plain_words(message: &str) -> String {
-    let words = [
-        ("expected u64", "expected a whole number"),
-        ("expected usize", "expected a whole number"),
-        ("expected a sequence", "expected a list"),
-        ("expected path string", "expected a path in quotes"),
-        ("expected struct LibraryConfig", "expected a table"),
-        ("expected struct LimitsConfig", "expected a table"),
-        ("expected struct TemplateConfig", "expected a table"),
-        ("expected struct HooksConfig", "expected a table"),
-        ("expected a boolean", "expected true or false"),
-    ];
-    words.iter().fold(message.to_owned(), |message, (rust, plain)| message.replace(rust, plain))
-}
-
-/// The toml crate lists what it expected; people want the nearest.
-fn unknown_field(message: &str) -> Option<(String, String)> {
-    let rest = message.strip_prefix("unknown field `")?;
-    let (field, expected) = rest.split_once('`')?;
-    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-    let near = did_you_mean(&nearest(field, known.iter().copied()));
-    let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
-    Some((format!("unknown key `{field}`"), hint))
 }
 
 /// Whether something can be the host of an address, with or without a port.
@@ -478,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_refused_with_its_place_and_the_nearest_name() {
+    fn an_unknown_key_error_has_its_place_and_nearest_name() {
         let error = read("[limits]\nfule = 5\n").unwrap_err();
         assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "cuebook.toml:2:1");
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `fuel`?"));
@@ -498,8 +465,9 @@ mod tests {
     fn a_host_that_no_request_can_have_is_refused() {
         for host in ["", "http://x", "localhost:99999", "localhost:", "a b", "x/y", "[::1", "u@x"] {
             let error = read(&format!("[hooks]\nhttp_hosts = [{host:?}]\n")).unwrap_err();
-            let told = format!("cuebook.toml:2:1: `hooks.http_hosts` has an invalid host `{host}` [CB105]");
-            assert_eq!(error.diagnostic().to_string(), told);
+            let reported =
+                format!("cuebook.toml:2:1: `hooks.http_hosts` has an invalid host `{host}` [CB105]");
+            assert_eq!(error.diagnostic().to_string(), reported);
         }
         for host in ["localhost", "localhost:8080", "10.0.0.7", "::1", "[::1]", "[::1]:80", "bücher.example."]
         {

@@ -59,7 +59,7 @@ impl Library {
         Ok(Found { id: id.to_string(), candidate: nearest, reason })
     }
 
-    /// The directives that an id with `/` means. What is a path, or says that it is one, is none.
+    /// The directives that an id with `/` means. A path is not an id.
     pub(super) fn directives_named(
         &self,
         wanted: &str,

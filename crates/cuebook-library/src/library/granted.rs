@@ -10,6 +10,7 @@ use super::config::{CONFIG_FILE, Config, LARGEST, UserConfig};
 use super::{Library, SandboxLevel};
 use crate::error::Result;
 use crate::files::{self, Stamp};
+use crate::notation::toml::written;
 use crate::source::Source;
 use crate::trust::{self, Granted, Grants, Power, Request};
 
@@ -93,15 +94,15 @@ fn is_outside(path: &Path, root: &Path) -> bool {
 }
 
 /// A project's settings, and what they ask for.
-struct Asked {
+struct RequestedSettings {
     config: Config,
     user: Config,
     requests: Vec<(&'static Setting, Request)>,
 }
 
-impl Asked {
+impl RequestedSettings {
     /// Reads a project's settings. A key that the project does not set has the user's value.
-    fn read(source: Option<&Arc<Source>>, user: UserConfig, root: &Path) -> Result<Asked> {
+    fn read(source: Option<&Arc<Source>>, user: UserConfig, root: &Path) -> Result<RequestedSettings> {
         let user = Config { limits: user.limits, hooks: user.hooks, ..Config::default() };
         let mut config = source.map(Config::read).transpose()?.unwrap_or_default();
         let table: toml::Table =
@@ -112,19 +113,19 @@ impl Asked {
             match value {
                 Some(value) if (setting.asks)(&config, &user, root) => {
                     let subject = format!("{}.{}", setting.section, setting.key);
-                    let shown = format!("{subject} = {value}\n");
+                    let shown = format!("{subject} = {}\n", written(value));
                     requests.push((setting, Request::new(Power::Setting, subject, shown)));
                 }
                 Some(_) => {}
                 None => (setting.reset)(&mut config, &user, root),
             }
         }
-        Ok(Asked { config, user, requests })
+        Ok(RequestedSettings { config, user, requests })
     }
 
     /// The settings with what the user granted.
     fn granted(self, grants: &Grants, root: &Path) -> Config {
-        let Asked { mut config, user, requests } = self;
+        let RequestedSettings { mut config, user, requests } = self;
         for (setting, request) in requests {
             let state = grants.state(&request);
             if state == Granted::Yes {
@@ -142,10 +143,10 @@ impl Asked {
 
 /// Settings that are read again only when a file changed that they depend on.
 #[derive(Debug, Default)]
-pub(super) struct Settings(Mutex<Option<Known>>);
+pub(super) struct Settings(Mutex<Option<CachedSettings>>);
 
 /// The files that settings were read from, and the settings.
-type Known = (Vec<(PathBuf, Option<Stamp>)>, Arc<Config>);
+type CachedSettings = (Vec<(PathBuf, Option<Stamp>)>, Arc<Config>);
 
 impl Library {
     /// The settings, as they are now: those of the project as far as its user granted them, then those of the user.
@@ -180,13 +181,13 @@ impl Library {
         [self.root.join(CONFIG_FILE)].into_iter().chain(user).chain(grants).collect()
     }
 
-    fn asked(&self) -> Result<Asked> {
+    fn asked(&self) -> Result<RequestedSettings> {
         let path = self.root.join(CONFIG_FILE);
         let user = UserConfig::read(self.spaces())?;
         let found = files::look(&path).map_err(|error| files::io_error(CONFIG_FILE, &error))?;
         let source =
             found.map(|_| files::read_text_inside(&self.root, &path, CONFIG_FILE, LARGEST)).transpose()?;
-        Asked::read(source.as_ref(), user, &self.root)
+        RequestedSettings::read(source.as_ref(), user, &self.root)
     }
 
     /// What the user granted this project.
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_limit_needs_no_grant_and_a_changed_one_needs_a_new_one() {
+    fn lower_limits_need_no_grant_and_changed_ones_a_new_one() {
         let project = Project::new("[limits]\nfuel = 7\n[hooks]\nmemory = 600000000\n", "");
         let library = project.library();
         assert_eq!(library.config().unwrap().limits.fuel, 7);

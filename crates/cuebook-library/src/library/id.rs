@@ -51,7 +51,7 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
     Err(Error::new(ErrorKind::PromptNotFound, diagnostic))
 }
 
-/// Why a text is no id, if it is none.
+/// Why a text is not an id; `None` if it is one.
 pub(crate) fn why_no_id(id: &str) -> Option<&'static str> {
     Some(if id.trim().is_empty() {
         "an id cannot be empty"

@@ -9,9 +9,9 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::sha256::Sha256;
 use indexmap::{IndexMap, IndexSet};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::pack::Providers;
 use super::root::{Root, RootKind};
@@ -58,11 +58,11 @@ impl Dependency {
 
 /// What cannot be read has no digest, and then nothing is certain about it.
 fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
-    Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
+    Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?))
 }
 
 /// The sources that have a name which was looked for in all packs, and the one that was chosen, if any.
-struct Offer {
+struct NamedSources {
     sources: Vec<String>,
     chosen: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct LibraryLoader {
     /// is asked again rather than derived from files that changed.
     contests: Mutex<IndexMap<String, bool>>,
     /// Names that were looked for in all packs.
-    offers: Mutex<IndexMap<String, Offer>>,
+    offers: Mutex<IndexMap<String, NamedSources>>,
     /// Templates that were read without a language, and could have one: the folder that they are in, and their name.
     plain: Mutex<IndexMap<String, (Arc<Root>, String)>>,
     /// The packs that there were, if anything depends on it.
@@ -187,7 +187,7 @@ impl LibraryLoader {
         let packs_now = || roots.iter().filter_map(|root| root.pack_id());
         packs.as_ref().is_none_or(|packs| packs_now().eq(packs.iter().map(String::as_str)))
             && contests.iter().all(|(id, was)| self.is_contested(id, &roots).is_ok_and(|is| is == *was))
-            && offers.iter().all(|(name, Offer { sources, chosen })| {
+            && offers.iter().all(|(name, NamedSources { sources, chosen })| {
                 offering(name, &roots).map(|root| root.file_name(name)).eq(sources.iter().cloned())
                     && self.chosen(name).is_ok_and(|now| now == *chosen)
             })
@@ -488,7 +488,7 @@ impl LibraryLoader {
         let sources: Vec<String> = offering.iter().map(|root| root.file_name(name)).collect();
         let chosen = self.chosen(name)?;
         let chosen_root = sources.iter().position(|source| Some(source) == chosen.as_ref());
-        let offer = || Offer { sources: sources.clone(), chosen };
+        let offer = || NamedSources { sources: sources.clone(), chosen };
         lock(&self.offers).entry(name.to_owned()).or_insert_with(offer);
         match (offering.as_slice(), chosen_root) {
             ([], _) => Ok(None),
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn suggested_paths_have_a_similar_name_here_or_the_same_name_elsewhere() {
+    fn suggested_paths_have_a_similar_or_equal_name() {
         let known =
             ["partials/tone.md", "partials/output_format.md", "a/template.md", "top.md"].map(str::to_owned);
         assert_eq!(nearest_paths("partials/tome.md", &known), ["partials/tone.md"]);

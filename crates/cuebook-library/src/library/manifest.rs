@@ -18,7 +18,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use self::fields::Reader;
+use self::fields::ManifestReader;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::Document;
 use crate::prompt::{Limits, Permissions};
@@ -95,9 +95,9 @@ pub struct Replaces {
 pub struct Manifest {
     /// The id, which is also the name of its folder once installed.
     pub pack_id: String,
-    /// The name for people; the id if there is none.
+    /// The name for people; the id if it is missing.
     pub name: String,
-    /// The version; `1.0.0` if there is none, as for prompts.
+    /// The version; `1.0.0` if it is missing, as for prompts.
     pub version: String,
     /// What kind of pack it is (`type`).
     pub kind: PackKind,
@@ -130,9 +130,9 @@ impl Manifest {
     /// Reads a manifest. Beside it come warnings; an error carries everything that is wrong, and the warnings behind it.
     pub fn read(source: &Arc<Source>) -> Result<(Manifest, Vec<Diagnostic>)> {
         let document = Document::parse(source, Code::BadManifest, ErrorKind::Pack)?;
-        let mut reader = Reader::new(&document);
+        let mut reader = ManifestReader::new(&document);
         let fields = reader.manifest();
-        let Reader { problems, warnings, .. } = reader;
+        let ManifestReader { problems, warnings, .. } = reader;
         let mut problems = problems.into_iter();
         if let Some(first) = problems.next() {
             let error = problems.chain(warnings).fold(Error::new(ErrorKind::Pack, first), Error::and);

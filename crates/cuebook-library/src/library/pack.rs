@@ -54,7 +54,7 @@ pub struct FileChange {
     pub change: &'static str,
     /// Its text when it was approved; `None` if there was none, or it was not kept.
     pub before: Option<String>,
-    /// Its text now; `None` if there is none, or it is too large to show.
+    /// Its text now; `None` if it is missing, or it is too large to show.
     pub after: Option<String>,
 }
 
@@ -141,6 +141,16 @@ impl Library {
     /// The folder that packs are installed in.
     pub fn packs_folder(&self) -> PathBuf {
         self.root.join(PACKS)
+    }
+
+    /// Waits for the lock of the folder that packs are installed in, and takes it. A link of the project must not lead to another
+    /// folder, where files of a pack would be those of the user.
+    pub(super) fn lock_packs(&self) -> Result<(PathBuf, Lock)> {
+        let packs = self.packs_folder();
+        let name = self.name(&packs);
+        files::stays_inside(&self.root, &packs, &name)?;
+        let lock = Lock::acquire(&packs, &name)?;
+        Ok((packs, lock))
     }
 
     /// The installed pack that a path without links lies in.
@@ -322,8 +332,7 @@ impl Library {
     /// Removes an installed pack, and the replacements that were accepted from it: another pack of the same id must ask
     /// anew. Choices between candidates stay, and become conflicts that say why.
     pub fn remove_pack(&self, id: &str) -> Result<()> {
-        let packs = self.packs_folder();
-        let lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let (packs, lock) = self.lock_packs()?;
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
         let staging = Staging::new(&lock, &packs, &name)?;
@@ -356,8 +365,7 @@ impl Library {
     /// The Python files of a pack, for a user who is asked to approve them, and the content that they are part of.
     pub fn pack_code(&self, id: &str) -> Result<(Vec<PackCode>, ContentDigest)> {
         // No process may exchange the pack between the digest and the text that is shown for it.
-        let packs = self.packs_folder();
-        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let _lock = self.lock_packs()?;
         let folder = self.pack_folder(id)?;
         let content = self.content(id)?;
         if let Some(link) = content.links().next() {
@@ -413,8 +421,7 @@ impl Library {
 
     /// Approves the code of a pack, as long as its content is still what was shown.
     pub fn approve_pack(&self, id: &str, shown: &ContentDigest) -> Result<()> {
-        let packs = self.packs_folder();
-        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let _lock = self.lock_packs()?;
         if self.content(id)? != *shown {
             let message = format!("the pack `{id}` changed while Cuebook read it");
             let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("review it again");
@@ -434,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pack_set_aside_by_a_process_that_died_is_put_back_by_the_next_one() {
+    fn a_pack_that_a_dead_process_moved_is_restored() {
         let root = tempfile::tempdir().unwrap();
         let library = Library::open(root.path());
         let packs = library.packs_folder();

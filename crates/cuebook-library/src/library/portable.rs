@@ -9,10 +9,10 @@ use unicode_normalization::UnicodeNormalization;
 use crate::error::is_hidden;
 
 /// The longest path inside a pack, in bytes of UTF-8.
-pub(crate) const MOST_PATH_BYTES: usize = 512;
+pub(crate) const MAX_PATH_BYTES: usize = 512;
 
 /// The deepest path inside a pack, in parts.
-pub(crate) const MOST_PARTS: usize = 32;
+pub(crate) const MAX_PARTS: usize = 32;
 
 /// Takes a relative path apart, or says what is wrong with it, as the end of a sentence that begins with the path.
 ///
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_lead_elsewhere_or_differ_between_systems_are_refused_with_the_reason() {
+    fn unportable_paths_are_refused_with_the_reason() {
         let reserved =
             |part: &str| format!("has the part `{part}`, which is the name of a device on Windows");
         let windows =

@@ -109,11 +109,13 @@ impl Resolutions {
 
 /// Changes the file under its lock: reads it as it is now, applies the change, writes it whole.
 pub(crate) fn update(
+    project: &Path,
     path: &Path,
     name: &str,
     limit: u64,
     change: impl FnOnce(&mut IndexMap<String, Json>) -> Result<()>,
 ) -> Result<()> {
+    files::stays_inside(project, path, name)?;
     files::update(path, name, limit, |text| {
         let mut entries = match text {
             Some(text) => Resolutions::read(&text)?.entries,
@@ -180,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_refused_with_its_place_and_never_overwritten() {
+    fn an_invalid_file_is_refused_and_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("resolution.json");
         std::fs::write(&path, "{\n  \"a\": {\"source\": \"x\"\n").unwrap();
-        let error = update(&path, "resolution.json", 1000, |_| Ok(())).unwrap_err();
+        let error = update(folder.path(), &path, "resolution.json", 1000, |_| Ok(())).unwrap_err();
         assert_eq!(error.code(), Code::BadResolution);
         assert!(error.diagnostic().place.is_some());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\n  \"a\": {\"source\": \"x\"\n");

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sha2::{Digest, Sha256};
+use crate::sha256::{Sha256, hex};
 
 use super::Library;
 use super::manifest::{Manifest, VariableProvider};
@@ -15,7 +15,7 @@ use super::pack::MANIFEST;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Stamp};
 use crate::source::{Place, Source};
-use crate::trust::{Approval, hex};
+use crate::trust::Approval;
 use crate::variables::SYSTEM;
 
 /// A Python file whose functions take part in renders. Its pack, if it has one, is approved with exactly this content.
@@ -40,7 +40,7 @@ pub struct Script {
 }
 
 /// Files and folders that are watched for one script. A prompt with more code than this is started afresh for every call.
-const MOST_WATCHED: usize = 4096;
+const MAX_WATCHED: usize = 4096;
 
 /// A Python file that is to run.
 #[derive(Debug, Clone)]
@@ -79,10 +79,10 @@ pub enum Read {
 /// Scripts that were read, and what they depend on.
 #[derive(Debug, Default)]
 #[doc(hidden)]
-pub struct Scripts(Mutex<HashMap<PathBuf, Known>>);
+pub struct Scripts(Mutex<HashMap<PathBuf, CachedScript>>);
 
 #[derive(Debug)]
-struct Known {
+struct CachedScript {
     script: Arc<Script>,
     /// The providers of its pack.
     manifest: Vec<VariableProvider>,
@@ -94,7 +94,7 @@ impl Scripts {
     /// The script in a file, as it is now.
     #[doc(hidden)]
     pub fn get(&self, library: &Library, file: &ScriptFile) -> Result<Arc<Script>> {
-        let unchanged = |known: &Known| {
+        let unchanged = |known: &CachedScript| {
             known.watched.iter().all(|(path, stamp)| Stamp::proves_unchanged(&Stamp::of(path), stamp))
         };
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ impl Scripts {
         };
         let script = Arc::new(script);
         if complete {
-            let known = Known { script: script.clone(), manifest, watched };
+            let known = CachedScript { script: script.clone(), manifest, watched };
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file.path.clone(), known);
         }
         Ok(script)
@@ -138,7 +138,7 @@ fn watch(folder: &Path, everything: bool, watched: &mut Vec<(PathBuf, Option<Sta
         if name.starts_with('.') || name == "__pycache__" {
             continue;
         }
-        if watched.len() >= MOST_WATCHED {
+        if watched.len() >= MAX_WATCHED {
             return false;
         }
         let path = entry.path();

@@ -53,7 +53,7 @@ impl Survey {
         self.candidates.iter().map(|(id, candidates)| (id.as_str(), candidates.as_slice()))
     }
 
-    /// Every prompt below a place, sorted by its id; `None` if the place is none of the library's.
+    /// Every prompt below a place, sorted by its id; `None` if the place is not part of the library.
     pub fn below(&self, root: &Arc<Root>) -> Option<Vec<Found>> {
         self.roots.iter().any(|known| Arc::ptr_eq(known, root)).then(|| {
             let below = |candidate: &&Candidate| Arc::ptr_eq(&candidate.root, root);

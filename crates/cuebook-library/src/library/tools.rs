@@ -9,6 +9,7 @@ use serde::Deserialize;
 #[serde(default, deny_unknown_fields)]
 pub struct ToolsConfig {
     /// Whether tools that a model calls run in the sandbox.
+    #[serde(rename = "sandbox", alias = "fence")]
     pub fence: FenceSetting,
     /// Environment variables that every tool gets, as in `HTTPS_PROXY`.
     pub env: Vec<String>,

@@ -15,7 +15,7 @@ use super::id::normalize_id;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::json::Step::{Index, Key};
-use crate::json::{Document, MOST_FINDINGS, Problems, quoted};
+use crate::json::{Document, MAX_FINDINGS, Problems, quoted};
 use crate::source::Source;
 
 /// Where the user's vocabulary is if no setting says another place.
@@ -38,7 +38,7 @@ fn refuse_ambiguous(document: &Document, entries: &IndexMap<String, Vec<String>>
                     continue;
                 }
             };
-            if owner == name || found.len() == MOST_FINDINGS {
+            if owner == name || found.len() == MAX_FINDINGS {
                 continue;
             }
             let message =
@@ -215,7 +215,7 @@ pub fn idle(source: &Arc<Source>, offers: impl Fn(&str) -> bool, ids: &[&str]) -
             found.push(warning(message).at(place).hint("remove the alias, or rename it"));
         }
     }
-    found.truncate(MOST_FINDINGS);
+    found.truncate(MAX_FINDINGS);
     Ok(found)
 }
 
@@ -261,7 +261,7 @@ error v.json:2:15: `prompt.sayHello` is an alias of both `prompt.a` and `prompt.
     }
 
     #[test]
-    fn what_leads_nowhere_and_what_is_never_asked_is_told_with_its_place() {
+    fn dangling_and_unused_aliases_are_reported() {
         let text = "{\"prompt.a\": [\"prompt.A\", \"prompt.B\"],\n \"prompt.aa\": [\"prompt.x\"], \"tool.q\": [\"tool.b\"]}";
         let ids = ["a", "b"];
         let found = idle(&Source::new("v.json", text), |id| ids.contains(&id), &ids).unwrap();

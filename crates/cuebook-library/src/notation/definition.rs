@@ -66,12 +66,12 @@ pub struct Definition {
 
 /// What the hooks in a `prompt.py` may do.
 pub(crate) fn permissions(source: &Arc<Source>) -> Result<Permissions> {
-    Ok(Reader::new(&Module::parse(source)?).definition()?.permissions)
+    Ok(DefinitionReader::new(&Module::parse(source)?).definition()?.permissions)
 }
 
 /// Reads a module's definitions and collects what is wrong with them.
 #[doc(hidden)]
-pub struct Reader<'m> {
+pub struct DefinitionReader<'m> {
     module: &'m Module,
     wrong: Vec<Diagnostic>,
     /// What does not keep the prompt from working.
@@ -79,10 +79,10 @@ pub struct Reader<'m> {
     pub notes: Vec<Diagnostic>,
 }
 
-impl<'m> Reader<'m> {
+impl<'m> DefinitionReader<'m> {
     #[doc(hidden)]
-    pub fn new(module: &'m Module) -> Reader<'m> {
-        Reader { module, wrong: Vec::new(), notes: Vec::new() }
+    pub fn new(module: &'m Module) -> DefinitionReader<'m> {
+        DefinitionReader { module, wrong: Vec::new(), notes: Vec::new() }
     }
 
     #[doc(hidden)]
@@ -250,23 +250,7 @@ impl<'m> Reader<'m> {
             self.mismatch("a variable", "a dict such as {\"name\": \"x\", \"type\": \"string\"}", literal);
             return None;
         };
-        let mut variable = Variable {
-            name: String::new(),
-            need,
-            kind: Type::Any,
-            description: None,
-            default: None,
-            is_secret: false,
-            choices: Vec::new(),
-            lenient: false,
-            of_directive: false,
-            rich: None,
-            roles: Vec::new(),
-            strict: false,
-            from_system: false,
-            place: None,
-            inherited_from: None,
-        };
+        let mut variable = Variable::new("", need);
         let mut default = None;
         for entry in entries {
             let value = &entry.value;
@@ -287,7 +271,7 @@ impl<'m> Reader<'m> {
                 ("description", LiteralValue::Str(text)) => variable.description = Some(text.clone()),
                 ("description", LiteralValue::None) => {}
                 ("default", LiteralValue::None) => {
-                    // `None` as a default is a value only where any value is; elsewhere it means that there is none.
+                    // `None` as a default is a value only where any value is; elsewhere it means no default.
                     default = Some((Json::Null, value.range.clone()));
                 }
                 ("default", _) => default = Some((value.to_json(), value.range.clone())),

@@ -27,11 +27,12 @@ mod made;
 mod metadata;
 mod opaque;
 mod output;
-mod surroundings;
+mod surrounding_texts;
 #[cfg(test)]
 mod tests;
 mod wording;
 mod written;
+#[cfg_attr(not(feature = "items"), path = "directive/absent.rs")]
 mod xml;
 
 use std::ops::Range;
@@ -41,10 +42,12 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 pub use compose::Composed;
-pub use condition::{ConditionFault, condition_fault, condition_pattern};
+#[cfg(feature = "items")]
+pub use condition::ConditionPattern;
+pub use condition::{ConditionFault, condition_fault};
 pub use fill::Filled;
 #[doc(hidden)]
-pub use fill::MOST_TEXT;
+pub use fill::MAX_TEXT;
 pub use hook::{decisions_at, hook_may_decide};
 pub use include::Included;
 #[doc(hidden)]
@@ -55,7 +58,7 @@ pub use metadata::permissions_json;
 pub use metadata::{Acknowledged, ContextIds, Permissions};
 pub use output::{Output, ToolOffer};
 #[doc(hidden)]
-pub use surroundings::Surroundings;
+pub use surrounding_texts::SurroundingTexts;
 #[doc(hidden)]
 pub use wording::SYSTEM;
 pub use written::Written;
@@ -70,13 +73,13 @@ use crate::template::python::is_space;
 use crate::template::unit::Unit;
 
 /// Bytes that the XML may have.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// Elements that it may have.
-const MOST_ELEMENTS: usize = 20_000;
+const MAX_ELEMENTS: usize = 20_000;
 /// How often elements may lie in each other.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// Attributes that one element may have.
-const MOST_ATTRIBUTES: usize = 200;
+const MAX_ATTRIBUTES: usize = 200;
 
 /// The moments of a thread that hooks can be for.
 pub const HOOK_EVENTS: [&str; 9] = [

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fences_of_the_block_stand_at_the_margin_and_have_three_backticks() {
+    fn a_block_fence_has_three_backticks_at_the_margin() {
         for text in
             ["  ```xml\n<a/>\n  ```\n", "```xml code\n<a/>\n```\n", "````xml\n<a/>\n````\n", "```\n```xml\n"]
         {

@@ -35,8 +35,8 @@ use crate::yaml;
 pub use inputs::validate_inputs;
 pub use old::{Change, Effect};
 #[doc(hidden)]
-pub use reader::Reader;
-pub use reference::{Environment, LookedAt, NoEnvironment, ProcessEnvironment};
+pub use reader::FrontMatterReader;
+pub use reference::{Dependencies, Environment, NoEnvironment, ProcessEnvironment};
 #[doc(hidden)]
 pub use split::split;
 
@@ -75,7 +75,7 @@ pub struct Definition {
     /// What does not keep the prompt from working, for `check`.
     pub notes: Vec<Diagnostic>,
     /// What it refers to, besides in its connections.
-    pub looked_at: LookedAt,
+    pub looked_at: Dependencies,
     /// Connections whose references were left as they are.
     pending: Vec<Node>,
 }
@@ -311,10 +311,10 @@ impl Definition {
         resolver.excuses = old.is_some() && !connections;
         let trust = endpoint::check(&root, &mut resolver, options);
         let root = resolver.resolve(root);
-        let reference::Followed { faults, excused, pending, looked_at } = resolver.finish();
-        let mut reader = reader::Reader::new(faults);
+        let reference::ResolvedReferences { faults, excused, pending, looked_at } = resolver.finish();
+        let mut reader = reader::FrontMatterReader::new(faults);
         let mut definition = reader.definition(&root);
-        definition.notes = old.iter().flat_map(old::Old::notes).chain(excused).collect();
+        definition.notes = old.iter().flat_map(old::OldFile::notes).chain(excused).collect();
         definition.notes.extend(reader.finish()?);
         definition.notes.extend(trust);
         definition.pending = pending;

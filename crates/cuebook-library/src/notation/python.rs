@@ -14,7 +14,6 @@
 mod bindings;
 #[cfg(feature = "python")]
 mod depth;
-#[cfg_attr(not(feature = "python"), allow(dead_code))]
 mod fault;
 mod literal;
 #[cfg_attr(not(feature = "python"), path = "python/absent.rs")]
@@ -32,7 +31,7 @@ use indexmap::IndexMap;
 
 use crate::error::Result;
 use crate::source::Source;
-use fault::{Fault, Why};
+use fault::{Fault, UnknownReason};
 pub use literal::{Entry, Literal, LiteralValue};
 pub use parse::{comments, without};
 
@@ -48,7 +47,6 @@ pub struct Module {
 
 /// What one name stands for.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "python"), allow(dead_code))]
 struct Binding {
     /// The last place that binds it.
     range: Range<usize>,
@@ -126,7 +124,7 @@ impl Module {
             (Some(Binding { value: Ok(literal), .. }), _) => Ok(Some(literal)),
             (Some(Binding { value: Err(fault), .. }), _) => Err(fault.to_error(name, &self.source)),
             (None, Some(range)) => {
-                Err(Fault::new(Why::StarImport, range.clone()).to_error(name, &self.source))
+                Err(Fault::new(UnknownReason::StarImport, range.clone()).to_error(name, &self.source))
             }
             (None, None) => Ok(None),
         }

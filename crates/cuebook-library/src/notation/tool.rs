@@ -138,7 +138,7 @@ type Constants = IndexMap<String, Constant>;
 ///
 /// [`Code::BadTool`] if the file is not what its notation asks for, or something in it has the wrong shape.
 pub fn read(source: &Arc<Source>, notation: Notation) -> Result<Tool> {
-    Reader { constants: constants_of(source, notation, true)?, notation }.tool()
+    ToolReader { constants: constants_of(source, notation, true)?, notation }.tool()
 }
 
 /// Everything that a tool's file writes out at its top level: the constants of code, the keys of data. With Python there is
@@ -178,7 +178,7 @@ fn known_in_code(name: &str) -> bool {
     NAMES.iter().any(|(code, _)| *code == name) || name == "__child_constraints__"
 }
 
-/// The values of a file. With `asked` those that mean something must be written out; without, what is not is left out.
+/// The values of a file. With `asked`, a known value that is not a literal is an error; otherwise it is left out.
 fn constants_of(source: &Arc<Source>, notation: Notation, asked: bool) -> Result<Constants> {
     match notation {
         Notation::Python => python(source, asked),
@@ -284,12 +284,12 @@ fn toml_to_json(value: toml::Value) -> Json {
 }
 
 /// Takes the fields out of the constants.
-struct Reader {
+struct ToolReader {
     constants: Constants,
     notation: Notation,
 }
 
-impl Reader {
+impl ToolReader {
     fn tool(mut self) -> Result<Tool> {
         let executor_id = self.text("executor_id")?;
         if let Some(id) = &executor_id

@@ -11,7 +11,7 @@ mod write;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::reader::Reader;
+use self::reader::OverridesReader;
 pub(super) use self::write::write;
 use super::entry::{
     NewTaskStep, Overrides, SectionOverride, TaskExampleChange, TaskExampleOverride, TaskStepOverride,
@@ -56,7 +56,7 @@ pub(super) fn read(source: &Arc<Source>, names: &Names) -> Result<Overrides> {
     let document = Document::parse(source, Code::BadOverride, ErrorKind::Overrides)?;
     document.object()?;
     let root = document.to_node();
-    let mut reader = Reader::default();
+    let mut reader = OverridesReader::default();
     // Nothing else is known of another version.
     reader.version(&root, VERSION);
     reader.finish()?;
@@ -76,12 +76,12 @@ pub(super) fn read(source: &Arc<Source>, names: &Names) -> Result<Overrides> {
     Ok(overrides)
 }
 
-fn sections(reader: &mut Reader, root: &Node) -> Vec<SectionOverride> {
+fn sections(reader: &mut OverridesReader, root: &Node) -> Vec<SectionOverride> {
     let entries = reader.entries(root, "sections", "`sections`");
     entries.iter().filter_map(|(key, node)| section(reader, key, node)).collect()
 }
 
-fn section(reader: &mut Reader, key: &Key, node: &Node) -> Option<SectionOverride> {
+fn section(reader: &mut OverridesReader, key: &Key, node: &Node) -> Option<SectionOverride> {
     let owner = format!("the override of the section {}", quoted(&key.name));
     reader.object(node, &owner)?;
     reader.known_keys(node, &owner, &SECTION);
@@ -109,7 +109,7 @@ fn section(reader: &mut Reader, key: &Key, node: &Node) -> Option<SectionOverrid
     Some(SectionOverride { path, expected_hash: expected_hash?, body, summary, visibility, place })
 }
 
-fn visibility(reader: &mut Reader, node: &Node) -> Option<Visibility> {
+fn visibility(reader: &mut OverridesReader, node: &Node) -> Option<Visibility> {
     let value = node.get("visibility").filter(|value| !value.is_null())?;
     let found = value.text().and_then(Visibility::named);
     if found.is_none() {
@@ -119,12 +119,12 @@ fn visibility(reader: &mut Reader, node: &Node) -> Option<Visibility> {
     found
 }
 
-fn tools(reader: &mut Reader, root: &Node) -> Vec<ToolOverride> {
+fn tools(reader: &mut OverridesReader, root: &Node) -> Vec<ToolOverride> {
     let entries = reader.entries(root, "tools", "`tools`");
     entries.iter().filter_map(|(key, node)| tool(reader, key, node)).collect()
 }
 
-fn tool(reader: &mut Reader, key: &Key, node: &Node) -> Option<ToolOverride> {
+fn tool(reader: &mut OverridesReader, key: &Key, node: &Node) -> Option<ToolOverride> {
     let owner = format!("the override of the tool {}", quoted(&key.name));
     reader.object(node, &owner)?;
     reader.known_keys(node, &owner, &TOOL);
@@ -155,7 +155,7 @@ fn tool(reader: &mut Reader, key: &Key, node: &Node) -> Option<ToolOverride> {
 }
 
 fn tool_example(
-    reader: &mut Reader,
+    reader: &mut OverridesReader,
     node: &Node,
     seen: &mut HashMap<usize, Place>,
 ) -> Option<ToolExampleOverride> {
@@ -185,14 +185,14 @@ fn tool_example(
     Some(ToolExampleOverride { change, place: Some(node.opening()) })
 }
 
-fn task_examples(reader: &mut Reader, root: &Node) -> Vec<TaskExampleOverride> {
+fn task_examples(reader: &mut OverridesReader, root: &Node) -> Vec<TaskExampleOverride> {
     let items = reader.items(root, "task_example_overrides", "`task_example_overrides`");
     let mut seen = HashMap::new();
     items.iter().filter_map(|node| task_example(reader, node, &mut seen)).collect()
 }
 
 fn task_example(
-    reader: &mut Reader,
+    reader: &mut OverridesReader,
     node: &Node,
     seen: &mut HashMap<Vec<String>, Place>,
 ) -> Option<TaskExampleOverride> {
@@ -258,7 +258,7 @@ fn task_example(
 }
 
 fn changed_step(
-    reader: &mut Reader,
+    reader: &mut OverridesReader,
     node: &Node,
     seen: &mut HashMap<usize, Place>,
 ) -> Option<TaskStepOverride> {
@@ -283,7 +283,7 @@ fn changed_step(
 }
 
 /// A step that is added. WINK wants an index here as well, which means nothing.
-fn new_step(reader: &mut Reader, node: &Node) -> Option<NewTaskStep> {
+fn new_step(reader: &mut OverridesReader, node: &Node) -> Option<NewTaskStep> {
     let owner = "a new step";
     reader.object(node, owner)?;
     reader.known_keys(node, owner, &STEP);

@@ -3,12 +3,11 @@
 //! All of them are SHA-256 in small hexadecimal digits, of a text or of the one canonical spelling of a JSON value. They
 //! are the same as WINK's, so that its files stay valid here: that spelling is what Python writes.
 
+use crate::sha256::{Sha256, hex};
 use serde_json::{Map, Value as Json, json};
-use sha2::{Digest, Sha256};
 
 use super::example::{TaskExample, ToolExample};
 use crate::template::python::float_repr;
-use crate::trust::hex;
 
 /// The hash of a text, such as the template of a section.
 pub fn text_hash(text: &str) -> String {

@@ -14,7 +14,7 @@ use crate::json::quoted;
 use crate::source::Place;
 
 /// So many overrides that were left out are reported one by one.
-const MOST_TOLD: usize = 50;
+const MAX_REPORTED: usize = 50;
 
 /// The overrides that fit, and word of those that do not.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +39,9 @@ impl Resolved {
     /// tens of thousands of them, and every excerpt costs the length of its line.
     pub fn stale_findings(&self) -> Vec<Diagnostic> {
         let mut findings: Vec<Diagnostic> =
-            self.stale.iter().take(MOST_TOLD).map(Stale::diagnostic).collect();
-        if let Some(next) = self.stale.get(MOST_TOLD) {
-            let more = self.stale.len() - MOST_TOLD;
+            self.stale.iter().take(MAX_REPORTED).map(Stale::diagnostic).collect();
+        if let Some(next) = self.stale.get(MAX_REPORTED) {
+            let more = self.stale.len() - MAX_REPORTED;
             let message = match more {
                 1 => "one more override is stale".to_owned(),
                 more => format!("{more} more overrides are stale"),
@@ -83,7 +83,7 @@ pub struct Stale {
     pub what: Target,
     /// The hash of the original that it was made for; `None` for something that is added.
     pub expected: Option<String>,
-    /// The hash of the original that there is now; `None` if there is none.
+    /// The hash of the original that there is now; `None` if it is missing.
     pub found: Option<String>,
     /// Where it stands in its file.
     pub place: Option<Place>,
@@ -158,7 +158,7 @@ pub(super) fn fit(overrides: &Overrides, descriptor: &Descriptor) -> Resolved {
 }
 
 /// Names are compared for so many lost overrides only: each of them looks at every name.
-const MOST_NEAREST: usize = 20;
+const MAX_NEAREST: usize = 20;
 
 fn fit_sections(overrides: &Overrides, descriptor: &Descriptor, resolved: &mut Resolved) {
     if overrides.sections.is_empty() {
@@ -181,7 +181,7 @@ fn fit_sections(overrides: &Overrides, descriptor: &Descriptor, resolved: &mut R
             expected: Some(section.expected_hash.clone()),
             found: found.map(str::to_owned),
             place: section.place.clone(),
-            nearest: if found.is_none() && resolved.stale.len() < MOST_NEAREST { near() } else { Vec::new() },
+            nearest: if found.is_none() && resolved.stale.len() < MAX_NEAREST { near() } else { Vec::new() },
         });
     }
 }
@@ -224,7 +224,7 @@ fn fit_tools(overrides: &Overrides, descriptor: &Descriptor, resolved: &mut Reso
             expected: Some(tool.expected_contract_hash.clone()),
             found: entry.map(|entry| entry.contract_hash.clone()),
             place: tool.place.clone(),
-            nearest: if entry.is_none() && resolved.stale.len() < MOST_NEAREST { near() } else { Vec::new() },
+            nearest: if entry.is_none() && resolved.stale.len() < MAX_NEAREST { near() } else { Vec::new() },
         });
     }
 }
@@ -261,7 +261,7 @@ fn fit_task_examples(overrides: &Overrides, descriptor: &Descriptor, resolved: &
             }
         };
         let near = match &what {
-            Target::TaskExample(path) if found.is_none() && resolved.stale.len() < MOST_NEAREST => {
+            Target::TaskExample(path) if found.is_none() && resolved.stale.len() < MAX_NEAREST => {
                 near_paths(path, descriptor.task_examples.iter().map(|entry| &entry.path))
             }
             _ => Vec::new(),

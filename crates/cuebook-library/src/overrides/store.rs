@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::sha256::{Sha256, hex};
 use indexmap::IndexMap;
-use sha2::{Digest, Sha256};
 
 use super::descriptor::Descriptor;
 use super::entry::{Override, Overrides, SectionOverride, TaskExampleChange, ToolOverride};
@@ -23,7 +23,6 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::files::{self, Lock, Stamp};
 use crate::json::quoted;
 use crate::source::Source;
-use crate::trust::hex;
 
 /// Where a project keeps its overrides.
 const OURS: &str = ".cuebook/overrides";
@@ -34,7 +33,7 @@ const WINK: &str = ".weakincentives/prompts/overrides";
 const FILE_SIZE: u64 = 4 << 20;
 
 /// Files whose contents are remembered.
-const MOST_REMEMBERED: usize = 1000;
+const MAX_REMEMBERED: usize = 1000;
 
 /// A folder with overrides.
 #[derive(Debug)]
@@ -43,11 +42,11 @@ pub struct Store {
     /// What names of files are relative to in messages.
     base: PathBuf,
     limit: u64,
-    read: Mutex<HashMap<PathBuf, Remembered>>,
+    read: Mutex<HashMap<PathBuf, CachedOverrides>>,
 }
 
 /// What was read from a file, with the stamp that the file had before.
-type Remembered = (Option<Stamp>, Arc<Overrides>);
+type CachedOverrides = (Option<Stamp>, Arc<Overrides>);
 
 /// What the author wrote, for [`Store::seed`].
 #[derive(Debug, Clone, Default)]
@@ -336,7 +335,7 @@ impl Store {
         };
         let overrides = Arc::new(file::read(&text, names)?);
         let mut remembered = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MOST_REMEMBERED {
+        if remembered.len() >= MAX_REMEMBERED {
             remembered.clear();
         }
         remembered.insert(path, (now, overrides.clone()));
@@ -349,7 +348,8 @@ impl Store {
         if text.len() as u64 > self.limit {
             let message =
                 format!("the overrides would need {} bytes, but the limit is {}", text.len(), self.limit);
-            let hint = "raise `limits.file_size` in cuebook.toml, or override less";
+            let hint =
+                "override less, or raise `limits.file_size` in cuebook.toml, and grant it: cuebook allow";
             let diagnostic = Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
@@ -371,6 +371,9 @@ impl Store {
 
     /// Refuses a path that leads out of the store by a link. What is not there yet leads nowhere.
     fn inside(&self, path: &Path) -> Result<()> {
+        if !self.base.as_os_str().is_empty() {
+            files::stays_inside(&self.base, &self.root, &self.name(&self.root))?;
+        }
         let Some(root) = real(&self.root).map_err(|error| files::io_error(&self.name(&self.root), &error))?
         else {
             return Ok(());

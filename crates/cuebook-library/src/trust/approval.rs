@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::sha256::{Sha256, hex};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Lock};
@@ -109,11 +109,6 @@ fn collect(
         }
     }
     Ok(())
-}
-
-/// Bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether a pack's code may run.
@@ -387,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_list_of_approvals_is_refused_with_its_place() {
+    fn an_invalid_approvals_file_is_refused_with_its_place() {
         let pack = Pack::new();
         fs::write(pack.file().path, "{\n  \"packs\": {\"p\": {\"approved_at\": 7}}\n}\n").unwrap();
         let error = status(Some(&pack.file()), "p", &pack.content()).unwrap_err();

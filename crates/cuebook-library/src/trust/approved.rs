@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::sha256::{Sha256, hex};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::approval::{ApprovalsFile, ContentDigest, hex};
+use super::approval::{ApprovalsFile, ContentDigest};
 use crate::error::Result;
 use crate::files::{self, Lock};
 
 /// Bytes of all texts of one pack that are kept. Larger files are only named when they change.
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 /// Bytes of the file that holds them: text may double as JSON.
 const LARGEST: u64 = 8 << 20;
 
@@ -26,7 +26,7 @@ impl Texts {
     /// The texts of a pack whose files have these digests. What is no text, too large or not as it was is left out.
     pub(crate) fn of(pack: &Path, content: &ContentDigest) -> Texts {
         let mut texts = BTreeMap::new();
-        let mut left = MOST;
+        let mut left = MAX;
         for file in content.files() {
             // A file that cannot be read now has no text to show; its digest says that it changed.
             let Ok(bytes) = files::read_bytes_inside(pack, &pack.join(&file.path), &file.path, left as u64)
@@ -82,8 +82,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pack = folder.path().join("pack");
         std::fs::create_dir(&pack).unwrap();
-        for (name, bytes) in
-            [("a.py", b"old".to_vec()), ("b.bin", vec![0xff]), ("c.md", vec![b'x'; MOST + 1])]
+        for (name, bytes) in [("a.py", b"old".to_vec()), ("b.bin", vec![0xff]), ("c.md", vec![b'x'; MAX + 1])]
         {
             std::fs::write(pack.join(name), bytes).unwrap();
         }

@@ -9,16 +9,17 @@ use super::{Purpose, SigningKey, Trust, Verified, sign_as_rye, sign_for};
 use crate::error::{Code, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
     key: SigningKey,
 }
 
-impl World {
-    fn new() -> World {
+impl Fixture {
+    fn new() -> Fixture {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
-        let world = World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap(), key };
+        let world =
+            Fixture { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap(), key };
         world.trust().add(SpaceKind::User, world.key.public(), "me", Some(&world.key), at(0)).unwrap();
         world
     }
@@ -92,7 +93,7 @@ const ITEMS: [(&str, &str); 14] = [
 #[test]
 fn a_copied_or_renamed_item_is_refused_in_every_format() {
     for (file, text) in ITEMS {
-        let world = World::new();
+        let world = Fixture::new();
         let signed = world.sign(file, text, at(0));
         world.write(file, &signed);
         world.verify(file).unwrap();
@@ -117,7 +118,7 @@ fn an_item_of_one_type_or_format_is_none_of_another() {
         ("tools/a/x.yaml", "tools/a/x.toml"),
         ("tools/a/x.sh", "tools/a/x.py"),
     ] {
-        let world = World::new();
+        let world = Fixture::new();
         let (_, text) = ITEMS.iter().find(|(name, _)| *name == file).unwrap();
         world.write(copy, world.sign(file, text, at(0)));
         assert_eq!(world.refused(copy), Code::ItemMoved, "{file} as {copy}");
@@ -126,7 +127,7 @@ fn an_item_of_one_type_or_format_is_none_of_another() {
 
 #[test]
 fn the_purpose_and_the_time_of_a_line_are_signed() {
-    let world = World::new();
+    let world = Fixture::new();
     let signed = String::from_utf8(world.sign("tools/a/x.py", "x = 1\n", at(0))).unwrap();
     for (from, to, file) in [
         ("tool/a/x.py", "tool/a/y.py", "tools/a/y.py"),
@@ -142,7 +143,7 @@ fn the_purpose_and_the_time_of_a_line_are_signed() {
 
 #[test]
 fn a_line_of_rye_counts_only_if_the_item_declares_its_place() {
-    let world = World::new();
+    let world = Fixture::new();
     let verify = |file: &str, text: &str| {
         let signed = sign_as_rye(extension(file), text.as_bytes(), &world.key, at(0)).unwrap();
         world.write(file, signed);
@@ -183,7 +184,7 @@ fn a_line_of_rye_counts_only_if_the_item_declares_its_place() {
 
 #[test]
 fn a_signed_item_is_no_key_and_a_signed_key_no_item() {
-    let world = World::new();
+    let world = Fixture::new();
     let stranger = SigningKey::from_seed(&[7; 32]).unwrap();
     let (pem, fingerprint) = (stranger.public().pem(), stranger.public().fingerprint());
     let key = format!("fingerprint = \"{fingerprint}\"\n[public_key]\npem = \"\"\"\n{pem}\"\"\"\n");
@@ -209,7 +210,7 @@ fn a_signed_item_is_no_key_and_a_signed_key_no_item() {
 
 #[test]
 fn a_settings_file_is_signed_as_that_file() {
-    let world = World::new();
+    let world = Fixture::new();
     let text = "name: acme\ntool_id: a/x\n";
     let signed = world.sign("config/providers/acme.yaml", text, at(0));
     let verify = |below: &str, bytes: &[u8]| {
@@ -230,7 +231,7 @@ fn a_settings_file_is_signed_as_that_file() {
 
 #[test]
 fn an_older_signed_version_that_is_put_back_is_refused() {
-    let world = World::new();
+    let world = Fixture::new();
     let file = "tools/a/x.py";
     let (old, new) =
         (world.sign(file, "__tool_id__ = 'a/x'\nv = 1\n", at(0)), world.sign(file, "v = 2\n", at(60)));

@@ -20,7 +20,7 @@ pub(crate) struct Declared {
 
 /// Whether a declared place is the place of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fit {
+pub(crate) enum PlaceMatch {
     /// It names this item and no other.
     Here,
     /// It names another item; what it says, for a message.
@@ -57,7 +57,7 @@ fn text(data: &Map<String, Json>, name: &str) -> Option<String> {
 
 impl Declared {
     /// Compares it with the place of an item.
-    pub(crate) fn fit(&self, item: &ItemId) -> Fit {
+    pub(crate) fn fit(&self, item: &ItemId) -> PlaceMatch {
         let id = self.id.as_deref();
         let is_whole = id == Some(item.as_str());
         let wrong_id = id.filter(|id| !is_whole && *id != item.name());
@@ -72,12 +72,12 @@ impl Declared {
                 .flatten()
                 .collect();
         if !wrong.is_empty() {
-            return Fit::Elsewhere(wrong.join(" and "));
+            return PlaceMatch::Elsewhere(wrong.join(" and "));
         }
         let named = id.is_some() || self.name.is_some();
         match is_whole || (named && self.category.is_some()) {
-            true => Fit::Here,
-            false => Fit::Open,
+            true => PlaceMatch::Here,
+            false => PlaceMatch::Open,
         }
     }
 }
@@ -138,15 +138,15 @@ mod tests {
         for (id, name, category) in
             [("a/b/run", "", ""), ("a/b/run", "Any", ""), ("run", "", "a/b"), ("", "run", "a/b")]
         {
-            assert_eq!(fit(id, name, category), Fit::Here, "{id} {name} {category}");
+            assert_eq!(fit(id, name, category), PlaceMatch::Here, "{id} {name} {category}");
         }
         for (id, name, category) in [("", "", ""), ("", "run", ""), ("run", "", ""), ("", "", "a/b")] {
-            assert_eq!(fit(id, name, category), Fit::Open, "{id} {name} {category}");
+            assert_eq!(fit(id, name, category), PlaceMatch::Open, "{id} {name} {category}");
         }
         for (id, name, category) in
             [("a/b/x", "", ""), ("", "x", "a/b"), ("", "run", "a"), ("a/b/run", "", "x")]
         {
-            assert!(matches!(fit(id, name, category), Fit::Elsewhere(_)), "{id} {name} {category}");
+            assert!(matches!(fit(id, name, category), PlaceMatch::Elsewhere(_)), "{id} {name} {category}");
         }
     }
 }

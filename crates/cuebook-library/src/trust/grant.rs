@@ -7,12 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::sha256::{Sha256, hex};
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::hex;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, printable};
 use crate::files::{self, Lock};
 use crate::items::{Spaces, user_name};

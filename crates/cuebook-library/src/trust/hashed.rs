@@ -4,9 +4,8 @@
 //! a tool, and the front matter of knowledge; an author who changes those keeps the signature. It is recognised here so that it
 //! can be named, and accepted only by those who ask for it.
 
-use sha2::{Digest, Sha256};
+use crate::sha256::{Sha256, hex};
 
-use super::line::hex;
 use crate::items::ItemType;
 
 /// The hash that Rye would give to a file without its signature line; none if it is the one of the whole.

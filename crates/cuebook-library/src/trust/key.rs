@@ -7,14 +7,9 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ed25519_dalek::Signer as _;
-use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{
-    DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey, KeypairBytes,
-};
-use sha2::{Digest, Sha256};
+use super::ed25519::{Signing, Verifying};
+use crate::sha256::{Sha256, hex};
 
-use super::line::hex;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::items::{Spaces, user_name};
@@ -23,12 +18,12 @@ use crate::items::{Spaces, user_name};
 const FOLDER: &str = "config/keys/signing";
 
 /// Bytes that a file with a key may have.
-pub(crate) const MOST: u64 = 64 << 10;
+pub(crate) const MAX: u64 = 64 << 10;
 
 /// A key that signatures are checked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
-    key: ed25519_dalek::VerifyingKey,
+    key: Verifying,
     pem: String,
     fingerprint: String,
 }
@@ -36,20 +31,19 @@ pub struct PublicKey {
 impl PublicKey {
     /// Reads a key in PEM. A weak one, for which anybody could make signatures, is refused.
     pub fn from_pem(pem: &str) -> Result<PublicKey> {
-        let key = ed25519_dalek::VerifyingKey::from_public_key_pem(pem.trim()).map_err(|_| {
+        let key = Verifying::from_pem(pem.trim())?.ok_or_else(|| {
             bad("not a public Ed25519 key in PEM")
                 .hint("a key begins with `-----BEGIN PUBLIC KEY-----`: cuebook keys export prints one")
         });
         PublicKey::of(key.map_err(integrity)?)
     }
 
-    fn of(key: ed25519_dalek::VerifyingKey) -> Result<PublicKey> {
+    fn of(key: Verifying) -> Result<PublicKey> {
         if key.is_weak() {
             let hint = "ask its owner for another key";
             return Err(integrity(bad("this key is weak: anyone can forge its signatures").hint(hint)));
         }
-        let pem = key.to_public_key_pem(LineEnding::LF);
-        let pem = pem.map_err(|_| integrity(bad("cannot write this key as PEM")))?;
+        let pem = key.to_pem().ok_or_else(|| integrity(bad("cannot write this key as PEM")))?;
         let mut fingerprint = hex(&Sha256::digest(pem.as_bytes()));
         fingerprint.truncate(16);
         Ok(PublicKey { key, pem, fingerprint })
@@ -67,15 +61,14 @@ impl PublicKey {
 
     /// Whether this key made a signature of these bytes.
     pub fn verify(&self, message: &[u8], signature: &[u8; 64]) -> bool {
-        let signature = ed25519_dalek::Signature::from_bytes(signature);
-        self.key.verify_strict(message, &signature).is_ok()
+        self.key.verify(message, signature)
     }
 }
 
 /// A key that signs.
 #[derive(Clone)]
 pub struct SigningKey {
-    key: ed25519_dalek::SigningKey,
+    key: Signing,
     public: PublicKey,
 }
 
@@ -97,19 +90,19 @@ impl SigningKey {
 
     /// The key of a seed, for tests and for those who keep their seeds elsewhere.
     pub fn from_seed(seed: &[u8; 32]) -> Result<SigningKey> {
-        let key = ed25519_dalek::SigningKey::from_bytes(seed);
-        let public = PublicKey::of(key.verifying_key())?;
+        let key = Signing::from_seed(seed)?;
+        let public = PublicKey::of(key.verifying())?;
         Ok(SigningKey { key, public })
     }
 
     /// Reads a private key in PEM (PKCS#8).
     pub fn from_pem(pem: &str) -> Result<SigningKey> {
-        let key = ed25519_dalek::SigningKey::from_pkcs8_pem(pem.trim()).map_err(|_| {
+        let key = Signing::from_pem(pem.trim())?.ok_or_else(|| {
             // What is wrong with it could hold a part of it.
             let hint = "a key begins with `-----BEGIN PRIVATE KEY-----` and has no password";
             integrity(bad("not a private Ed25519 key in PEM").hint(hint))
         })?;
-        let public = PublicKey::of(key.verifying_key())?;
+        let public = PublicKey::of(key.verifying())?;
         Ok(SigningKey { key, public })
     }
 
@@ -127,7 +120,7 @@ impl SigningKey {
                 format!("chmod 600 {}; or create a new one: cuebook keys generate --replace", path.display());
             return Err(integrity(bad(message).file(name).hint(hint)));
         }
-        let source = files::read_text(&path, &name, MOST)?;
+        let source = files::read_text(&path, &name, MAX)?;
         SigningKey::from_pem(source.text()).map_err(|error| {
             let diagnostic = error.diagnostic().clone().file(name);
             integrity(diagnostic)
@@ -142,10 +135,9 @@ impl SigningKey {
             let hint = "keep it, or pass --replace; its signatures stay valid as long as you trust it";
             return Err(integrity(bad("a signing key already exists").file(name).hint(hint)));
         }
-        let pair = KeypairBytes { secret_key: self.key.to_bytes(), public_key: None };
-        let pem =
-            pair.to_pkcs8_pem(LineEnding::LF).map_err(|_| integrity(bad("cannot write the key as PEM")))?;
-        write_private(&path, pem.as_bytes()).map_err(|error| files::write_error(&name, &error))?;
+        let written = self.key.with_pem(|pem| write_private(&path, pem));
+        let written = written.ok_or_else(|| integrity(bad("cannot write the key as PEM")))?;
+        written.map_err(|error| files::write_error(&name, &error))?;
         let public = path.with_file_name("public_key.pem");
         files::write_atomic(&public, &name.replace("private", "public"), self.public.pem.as_bytes())
     }
@@ -162,7 +154,7 @@ impl SigningKey {
 
     /// The signature of some bytes.
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
-        self.key.sign(message).to_bytes()
+        self.key.sign(message)
     }
 }
 

@@ -12,11 +12,10 @@
 
 use std::ops::Range;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE;
+use crate::sha256::{Sha256, hex};
 use memchr::{memchr, memmem};
-use sha2::{Digest, Sha256};
 
+use super::ed25519;
 use super::key::PublicKey;
 use super::purpose::Purpose;
 
@@ -105,8 +104,7 @@ impl SignatureLine {
         if !is_hex(hash, 64) {
             return Err("its hash is not 64 lowercase hexadecimal digits");
         }
-        let signature = URL_SAFE.decode(encoded).ok().and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
-        let signature = signature.ok_or("its signature is not 64 bytes in base64")?;
+        let signature = ed25519::decode(encoded).ok_or("its signature is not 64 bytes in base64")?;
         let (fingerprint, provenance) = match signer.split_once('|') {
             Some((fingerprint, provenance)) => (fingerprint, Some(provenance)),
             None => (signer, None),
@@ -154,7 +152,7 @@ impl SignatureLine {
 
     /// The signature as it is written.
     pub(crate) fn encoded(&self) -> String {
-        URL_SAFE.encode(self.signature)
+        ed25519::encode(&self.signature)
     }
 }
 
@@ -183,7 +181,7 @@ pub(crate) struct Split<'b> {
     bytes: &'b [u8],
     /// Where the line stands with its line end, or where it would.
     pub(crate) line: Range<usize>,
-    /// What it says; none if there is none.
+    /// What it says; none if it is missing.
     pub(crate) signature: Option<SignatureLine>,
 }
 
@@ -198,7 +196,7 @@ pub(crate) struct Malformed {
 const SIGN_AGAIN: &str = "review the file, and sign it again";
 
 impl<'b> Split<'b> {
-    /// Finds the signature line. That there is none is no error; that there is something else is.
+    /// Finds the signature line. A missing line is not an error; an invalid one is.
     pub(crate) fn of(bytes: &'b [u8], style: Style) -> Result<Split<'b>, Malformed> {
         let start = position(bytes, style);
         let line = line_at(bytes, start);
@@ -276,7 +274,7 @@ fn in_other_style(line: &[u8]) -> bool {
     line[start..].starts_with(PREFIX.as_bytes())
 }
 
-/// A whole signature line that stands where none belongs. A text *about* signatures is none.
+/// A whole signature line that stands where none belongs. A text *about* signatures does not count.
 fn elsewhere(bytes: &[u8], style: Style) -> Option<Range<usize>> {
     memmem::find_iter(bytes, PREFIX.as_bytes()).find_map(|at| {
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
@@ -284,17 +282,6 @@ fn elsewhere(bytes: &[u8], style: Style) -> Option<Range<usize>> {
         let text = style.text(&bytes[line.clone()])?;
         SignatureLine::read(text).is_ok().then_some(line)
     })
-}
-
-/// Bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
 }
 
 #[cfg(test)]
@@ -363,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_the_wrong_style_or_place_or_twice_is_told_apart_from_none() {
+    fn misplaced_and_repeated_lines_have_their_own_errors() {
         let good = line();
         assert!(refused(&format!("# {good}\n# Title\n"), Style::Markup).contains("<!-- … -->"));
         assert!(refused(&format!("// {good}\nx\n"), Style::Hash).contains("# …"));

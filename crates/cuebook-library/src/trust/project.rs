@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use crate::sha256::{Sha256, hex};
 
-use super::hex;
+use super::stamps::Stamps;
 use super::{Power, Request};
 use crate::error::Result;
 use crate::files;
@@ -20,8 +20,6 @@ const LARGEST_ENV_FILE: u64 = 1 << 20;
 const LARGEST_SHOWN: u64 = 64 << 10;
 /// The largest `pyvenv.cfg`.
 const LARGEST_SETTINGS: u64 = 64 << 10;
-/// Files and folders of one environment. A larger one is not granted: checking it takes too long.
-const MOST_FILES: usize = 200_000;
 
 /// The request for a project's `.env`, and the text that it is about; none if there is no such file.
 pub fn env_file_request(project: &Path) -> Result<Option<(Request, String)>> {
@@ -51,7 +49,7 @@ pub fn is_inside(project: &Path, program: &Path) -> bool {
 /// A grant binds the text of a script and the bytes of a program. Of an environment (a folder with `pyvenv.cfg`, or
 /// `node_modules`) it binds `pyvenv.cfg`, where the interpreter's links lead, and of every other file its path, size, and times of
 /// last change, except what lies in `__pycache__`. Those are cheap to compare, and no program can set the time of the last change
-/// (ctime) of a file.
+/// (ctime) of a file. Places of the project that the environment leads to are part of it ([`Stamps`]).
 pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Request>> {
     Ok(project_program(project, program)?.map(|program| program.request))
 }
@@ -88,10 +86,12 @@ pub fn project_program(project: &Path, program: &Path) -> Result<Option<ProjectP
             ) {
                 let _ = writeln!(shown, "pyvenv.cfg:\n{}", settings.text().trim_end());
             }
-            let mut stamps = Stamps::default();
-            stamps.walk(folder, Path::new(""))?;
-            let _ = writeln!(shown, "files = {}", stamps.files);
-            (hex(&stamps.hasher.finalize()), None)
+            let stamps = Stamps::of_environment(project, folder)?;
+            for place in stamps.places() {
+                let _ = writeln!(shown, "runs code of = {}", files::display_name(project, place));
+            }
+            let _ = writeln!(shown, "files = {}", stamps.files());
+            (stamps.digest(), None)
         }
         None => {
             let bytes = files::read_bytes(program, &name, u64::from(u32::MAX))?;
@@ -120,85 +120,6 @@ pub fn environment_of(program: &Path) -> Option<PathBuf> {
         folder.join("pyvenv.cfg").is_file() || folder.file_name().is_some_and(|name| name == "node_modules")
     });
     found.map(Path::to_owned)
-}
-
-/// What binds a grant to the files of a folder.
-#[derive(Default)]
-struct Stamps {
-    hasher: Sha256,
-    files: usize,
-}
-
-impl Stamps {
-    fn walk(&mut self, folder: &Path, below: &Path) -> Result<()> {
-        let name = || folder.join(below).to_string_lossy().into_owned();
-        let entries =
-            fs::read_dir(folder.join(below)).map_err(|error| files::folder_error(&name(), &error))?;
-        let mut names = Vec::new();
-        for entry in entries {
-            names.push(entry.map_err(|error| files::io_error(&name(), &error))?.file_name());
-        }
-        names.sort_unstable();
-        for entry in names {
-            // Python reads none of it: its runtimes keep compiled files in the user's own folder.
-            if entry == "__pycache__" {
-                continue;
-            }
-            let path = below.join(&entry);
-            let metadata = fs::symlink_metadata(folder.join(&path))
-                .map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
-            self.files += 1;
-            if self.files > MOST_FILES {
-                return Err(files::io_error(
-                    &name(),
-                    &std::io::Error::other(format!("the folder has more than {MOST_FILES} files")),
-                ));
-            }
-            self.entry(&path, &metadata, folder);
-            if metadata.is_dir() {
-                self.walk(folder, &path)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn entry(&mut self, path: &Path, metadata: &fs::Metadata, folder: &Path) {
-        self.field(path.as_os_str().as_encoded_bytes());
-        if metadata.is_dir() {
-            // The times of a folder change with `__pycache__`; its entries say what is in it.
-            return self.field(b"folder");
-        }
-        if metadata.is_symlink() {
-            let target = fs::read_link(folder.join(path)).unwrap_or_default();
-            self.field(b"link");
-            self.field(target.as_os_str().as_encoded_bytes());
-        }
-        self.field(stamp(metadata).as_bytes());
-    }
-
-    /// A length in front keeps neighbours apart.
-    fn field(&mut self, bytes: &[u8]) {
-        self.hasher.update((bytes.len() as u64).to_le_bytes());
-        self.hasher.update(bytes);
-    }
-}
-
-fn stamp(metadata: &fs::Metadata) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        format!(
-            "{} {}.{} {}.{} {:o}",
-            metadata.len(),
-            metadata.mtime(),
-            metadata.mtime_nsec(),
-            metadata.ctime(),
-            metadata.ctime_nsec(),
-            metadata.mode()
-        )
-    }
-    #[cfg(not(unix))]
-    format!("{} {:?}", metadata.len(), metadata.modified().ok())
 }
 
 /// Every link that leads on from a path.

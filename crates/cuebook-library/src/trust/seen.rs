@@ -8,10 +8,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::sha256::{Sha256, hex};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::line::hex;
 use super::purpose::Purpose;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
@@ -33,13 +32,13 @@ struct Record {
 
 /// What was seen of the items of one `.ai` folder.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct SeenItems {
     /// The file, and its name for people.
     file: (PathBuf, String),
     record: Record,
 }
 
-impl Seen {
+impl SeenItems {
     /// The file that holds the record of an `.ai` folder.
     pub(crate) fn file(user: &Path, folder: &Path) -> PathBuf {
         let digest = hex(&Sha256::digest(resolved(folder).as_os_str().as_encoded_bytes()));
@@ -47,8 +46,8 @@ impl Seen {
     }
 
     /// Reads the record of an `.ai` folder from the user's `.ai`.
-    pub(crate) fn read(user: &Path, folder: &Path) -> Result<Seen> {
-        let (path, folder) = (Seen::file(user, folder), resolved(folder));
+    pub(crate) fn read(user: &Path, folder: &Path) -> Result<SeenItems> {
+        let (path, folder) = (SeenItems::file(user, folder), resolved(folder));
         let below = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{}/{FOLDER}/{below}", user_name(user));
         let record = match files::look(&path).map_err(|error| files::io_error(&name, &error))? {
@@ -57,7 +56,7 @@ impl Seen {
         };
         // A file that was copied from another folder says nothing about this one.
         let record = Some(record).filter(|record| record.folder == folder).unwrap_or_default();
-        Ok(Seen { file: (path, name), record: Record { folder, ..record } })
+        Ok(SeenItems { file: (path, name), record: Record { folder, ..record } })
     }
 
     /// The newest signing time that was seen of an item.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, ErrorKind, Result};
 use crate::files;
+use crate::notation::toml_error::toml_error;
 use crate::source::Source;
 
 /// The file below the user's `.ai`.
@@ -53,22 +54,16 @@ impl TrustSettings {
         let (path, name) = (folder.join(FILE), format!("{}/{FILE}", crate::items::user_name(folder)));
         match files::look(&path).map_err(|error| files::io_error(&name, &error))? {
             None => Ok(TrustSettings::default()),
-            Some(_) => parse(&files::read_text(&path, &name, super::key::MOST)?),
+            Some(_) => parse(&files::read_text(&path, &name, super::key::MAX)?),
         }
     }
 }
 
 fn parse(source: &Arc<Source>) -> Result<TrustSettings> {
     toml::from_str(source.text()).map_err(|error| {
-        let message = error.message().lines().next().unwrap_or_default().to_owned();
-        let diagnostic = Diagnostic::new(Code::BadTrust, message);
-        let diagnostic = match error.span() {
-            Some(span) => diagnostic.at(source.place(span)),
-            None => diagnostic.file(source.name()),
-        };
         let hint =
             "write narrow_signatures = \"refuse\" or \"allow\", and project_keys = \"signed\" or \"any\"";
-        Error::new(ErrorKind::Integrity, diagnostic.hint(hint))
+        toml_error(source, Code::BadTrust, ErrorKind::Integrity, &error).map(|found| found.hint(hint))
     })
 }
 
@@ -84,6 +79,12 @@ mod tests {
         assert_eq!((all.narrow_signatures, all.project_keys), (NarrowSignatures::Allow, ProjectKeys::Any));
         for wrong in ["narrow_signatures = true", "project_keys = 'all'", "project_key = 'any'", "x"] {
             assert_eq!(read(wrong).unwrap_err().code(), Code::BadTrust, "{wrong}");
+        }
+        for (wrong, message) in [
+            ("narrow_signatures = 'yes'", "`narrow_signatures` must be \"refuse\" or \"allow\", not \"yes\""),
+            ("project_keys='all'", "`project_keys` must be \"signed\" or \"any\", not \"all\""),
+        ] {
+            assert_eq!(read(wrong).unwrap_err().diagnostic().message, message);
         }
     }
 }

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::key::SigningKey;
-use super::line::{SignatureLine, Split, Style, hex, unsigned};
+use super::line::{SignatureLine, Split, Style, unsigned};
 use super::purpose::Purpose;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use sha2::{Digest, Sha256};
+use crate::sha256::{Sha256, hex};
 
 /// The file with a signature line for everything else in it and for one purpose; one that is there is replaced. The
 /// extension says how the file writes comments, and JSON has none.
@@ -49,7 +49,7 @@ fn signed(
     Ok([before, comment.as_bytes(), end, &content[position..]].concat())
 }
 
-/// What the signature line of a file says, for answers; null if there is none.
+/// What the signature line of a file says, for answers; null if it is missing.
 #[doc(hidden)]
 pub fn signature_of(extension: &str, bytes: &[u8]) -> serde_json::Value {
     let split = Style::of(extension).and_then(|style| Split::of(bytes, style).ok());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signing_twice_gives_the_same_bytes_and_keeps_line_ends_marks_and_interpreters() {
+    fn signing_twice_gives_the_same_bytes() {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
         for (extension, text, begins) in [
             ("md", "# Title\n", "<!-- rye:signed:1970-01-01T00:00:00Z:"),

@@ -26,6 +26,8 @@ use super::sign::sign_as_rye;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{SpaceKind, Spaces, system_files, user_name};
+use crate::notation::toml::quoted;
+use crate::notation::toml_error::toml_error;
 
 /// The folder of the store below `.ai`.
 const FOLDER: &str = "config/keys/trusted";
@@ -75,7 +77,7 @@ impl KeyFile {
     /// The file as it is written.
     fn text(&self) -> String {
         let KeyFile { fingerprint, owner, attestation, public_key } = self;
-        let [owner, attestation] = [owner, attestation].map(|text| toml::Value::String(text.clone()));
+        let [owner, attestation] = [owner, attestation].map(|text| quoted(text));
         format!(
             "fingerprint = \"{fingerprint}\"\nowner = {owner}\nattestation = {attestation}\n\n[public_key]\npem = \"\"\"\n{}\"\"\"\n",
             public_key.pem
@@ -200,7 +202,7 @@ impl Stores {
         if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
             return Ok(());
         }
-        let result = files::read_bytes(&path, &name, key::MOST).and_then(|bytes| {
+        let result = files::read_bytes(&path, &name, key::MAX).and_then(|bytes| {
             let mut key = read(&bytes, fingerprint, space, &name)?;
             key.signed_by = self.signer(&bytes, &key, settings, seen, found)?;
             Ok(key)
@@ -406,14 +408,8 @@ fn fingerprints(folder: &Path) -> Vec<String> {
 fn read(bytes: &[u8], fingerprint: &str, space: SpaceKind, name: &str) -> Result<TrustedKey> {
     let source = files::source_from_bytes(bytes.to_vec(), name)?;
     let file: KeyFile = toml::from_str(source.text()).map_err(|error| {
-        let message = error.message().lines().next().unwrap_or_default().to_owned();
-        let diagnostic =
-            Diagnostic::new(Code::BadTrust, message).hint("add the key again: cuebook trust add");
-        let diagnostic = match error.span() {
-            Some(span) => diagnostic.at(source.place(span)),
-            None => diagnostic.file(name),
-        };
-        Error::new(ErrorKind::Integrity, diagnostic)
+        toml_error(&source, Code::BadTrust, ErrorKind::Integrity, &error)
+            .map(|found| found.hint("add the key again: cuebook trust add"))
     })?;
     let key = PublicKey::from_pem(&file.public_key.pem)
         .map_err(|error| wrong(name, format!("its key is invalid: {}", error.diagnostic().message)))?;

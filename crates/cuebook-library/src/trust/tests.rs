@@ -13,17 +13,20 @@ use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 
 const DIRECTIVE: &str = "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    <description>d</description>\n    <category>demo</category>\n  </metadata>\n</directive>\n```\n\nGreet them.\n";
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
     key: SigningKey,
 }
 
-impl World {
+impl Fixture {
     /// A user who trusts the key that they sign with.
-    fn new() -> World {
-        let world =
-            World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap(), key: key(1) };
+    fn new() -> Fixture {
+        let world = Fixture {
+            project: tempfile::tempdir().unwrap(),
+            user: tempfile::tempdir().unwrap(),
+            key: key(1),
+        };
         world.trust().add(SpaceKind::User, world.key.public(), "me", Some(&world.key), now()).unwrap();
         world
     }
@@ -93,7 +96,7 @@ fn code(result: Result<Verified>) -> Code {
 
 #[test]
 fn what_was_signed_with_a_trusted_key_is_verified() {
-    let world = World::new();
+    let world = Fixture::new();
     let verified = world.directive(world.signed()).unwrap();
     assert_eq!(verified.fingerprint, world.key.fingerprint());
     assert_eq!(verified.signed_at, "2026-02-26T00:00:00Z");
@@ -119,7 +122,7 @@ fn what_was_signed_with_a_trusted_key_is_verified() {
 
 #[test]
 fn each_way_to_fail_has_its_own_code_and_a_way_out() {
-    let world = World::new();
+    let world = Fixture::new();
     let signed = String::from_utf8(world.signed()).unwrap();
     let line = signed.lines().next().unwrap().to_owned();
     assert_eq!(code(world.directive(DIRECTIVE)), Code::Unsigned);
@@ -158,7 +161,7 @@ fn each_way_to_fail_has_its_own_code_and_a_way_out() {
 
 #[test]
 fn no_byte_can_be_changed_but_white_space_around_the_line() {
-    let world = World::new();
+    let world = Fixture::new();
     let signed = world.signed();
     let line = signed.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for at in 0..signed.len() {
@@ -182,28 +185,26 @@ fn no_byte_can_be_changed_but_white_space_around_the_line() {
 
 #[test]
 fn messages_are_those_that_scripts_know() {
-    let world = World::new();
-    let told = |error: &Error| told_with_path(error).replace(&*world.project.path().to_string_lossy(), "P");
+    let world = Fixture::new();
+    let reported =
+        |error: &Error| told_with_path(error).replace(&*world.project.path().to_string_lossy(), "P");
     let error = world.directive(DIRECTIVE).unwrap_err();
     assert_eq!(error.diagnostic().message, "Unsigned item: .ai/directives/demo/greet.md");
-    assert_eq!(told(&error), "Unsigned item: P/.ai/directives/demo/greet.md");
+    assert_eq!(reported(&error), "Unsigned item: P/.ai/directives/demo/greet.md");
     let changed = String::from_utf8(world.signed()).unwrap().replace("them", "us");
-    let told_changed = told(&world.directive(changed).unwrap_err());
+    let reported_changed = reported(&world.directive(changed).unwrap_err());
     assert!(
-        told_changed.starts_with("Integrity failed: P/.ai/directives/demo/greet.md (expected "),
-        "{told_changed}"
+        reported_changed.starts_with("Integrity failed: P/.ai/directives/demo/greet.md (expected "),
+        "{reported_changed}"
     );
     let stranger = greeting(DIRECTIVE, &key(9));
-    let wanted = format!(
-        "Untrusted key {} for P/.ai/directives/demo/greet.md. Add the key to the trust store via the sign tool.",
-        key(9).fingerprint()
-    );
-    assert_eq!(told(&world.directive(stranger).unwrap_err()), wanted);
+    let wanted = format!("Untrusted key {} for P/.ai/directives/demo/greet.md", key(9).fingerprint());
+    assert_eq!(reported(&world.directive(stranger).unwrap_err()), wanted);
 }
 
 #[test]
 fn a_narrow_signature_counts_only_for_those_who_allow_it() {
-    let world = World::new();
+    let world = Fixture::new();
     // As Rye signs: the hash of the XML alone.
     let start = DIRECTIVE.find("<directive").unwrap();
     let end = DIRECTIVE.find("</directive>").unwrap() + "</directive>".len();
@@ -223,8 +224,8 @@ fn a_narrow_signature_counts_only_for_those_who_allow_it() {
 }
 
 #[test]
-fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
-    let world = World::new();
+fn a_project_key_needs_a_trusted_signer() {
+    let world = Fixture::new();
     let (bob, carol) = (key(2), key(3));
     let stranger = greeting(DIRECTIVE, &bob);
     for signer in [None, Some(&bob), Some(&carol)] {
@@ -249,7 +250,7 @@ fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
     // One of them is vouched for, and so the other.
     add(carol.public(), Some(&world.key));
     assert_eq!(world.directive(&stranger).unwrap().owner.as_deref(), Some("bob"));
-    // A forged file, or one that was changed, is none.
+    // A forged or changed file does not count.
     let file = world.path(&format!("config/keys/trusted/{}.toml", carol.fingerprint()));
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("owner = \"bob\"", "owner = \"eve\"")).unwrap();
@@ -261,8 +262,8 @@ fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
 }
 
 #[test]
-fn a_file_of_the_users_store_must_be_the_key_that_it_is_named_after() {
-    let world = World::new();
+fn a_key_file_is_named_after_its_key() {
+    let world = Fixture::new();
     let folder = world.user.path().join(".ai/config/keys/trusted");
     let bob = key(2);
     let stranger = greeting(DIRECTIVE, &bob);
@@ -289,7 +290,7 @@ fn a_file_of_the_users_store_must_be_the_key_that_it_is_named_after() {
 
 #[test]
 fn a_key_that_the_user_adds_counts_whatever_they_sign_with() {
-    let world = World::new();
+    let world = Fixture::new();
     let (bob, carol) = (key(2), key(3));
     let trust = world.trust();
     let added = trust.add(SpaceKind::User, bob.public(), "bob", Some(&carol), now()).unwrap();
@@ -305,7 +306,7 @@ fn a_key_that_the_user_adds_counts_whatever_they_sign_with() {
 
 #[test]
 fn a_warm_process_sees_that_a_key_or_a_file_changed() {
-    let world = World::new();
+    let world = Fixture::new();
     std::thread::sleep(std::time::Duration::from_millis(45));
     let trust = world.trust();
     world.write("directives/demo/greet.md", world.signed());

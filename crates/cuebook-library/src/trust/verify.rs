@@ -7,22 +7,23 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::declared::{Fit, declared};
+use super::declared::{PlaceMatch, declared};
 use super::hashed;
 use super::key::{PublicKey, SigningKey};
 use super::line::{SignatureLine, Split, Style};
 use super::purpose::Purpose;
-use super::seen::Seen;
+use super::seen::SeenItems;
 use super::settings::NarrowSignatures;
 use super::sign::style;
 use super::store::{Found, Stores, TrustEntry, TrustedKey};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::Stamp;
 use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces, Verifier};
+use crate::sha256::{Sha256, hex};
 use crate::source::Source;
 
 /// Bytes of verified items that are remembered at most.
-const MOST_REMEMBERED: usize = 64 << 20;
+const MAX_REMEMBERED: usize = 64 << 20;
 
 /// What is known of an item that was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,20 +54,20 @@ pub struct Trust {
 
 #[derive(Debug, Default)]
 struct Memo {
-    items: HashMap<PathBuf, Remembered>,
-    keys: HashMap<String, (TrustedKey, Depends)>,
+    items: HashMap<PathBuf, CachedVerification>,
+    keys: HashMap<String, (TrustedKey, Dependencies)>,
     /// Records of signing times, by their files.
-    seen: HashMap<PathBuf, (Option<Stamp>, Arc<Seen>)>,
+    seen: HashMap<PathBuf, (Option<Stamp>, Arc<SeenItems>)>,
     bytes: usize,
 }
 
-type Depends = Vec<(PathBuf, Option<Stamp>)>;
+type Dependencies = Vec<(PathBuf, Option<Stamp>)>;
 
 #[derive(Debug)]
-struct Remembered {
+struct CachedVerification {
     bytes: Vec<u8>,
     verified: Verified,
-    depends: Depends,
+    depends: Dependencies,
 }
 
 /// What is to be verified: a file, and what is known of where it lies.
@@ -126,7 +127,7 @@ impl Trust {
                     purpose: None,
                     is_new: false,
                 };
-                (verified, Depends::new())
+                (verified, Dependencies::new())
             }
             false => self.examine(&subject)?,
         };
@@ -213,9 +214,9 @@ impl Trust {
         }
     }
 
-    fn change(&self, space: SpaceKind, change: impl FnOnce(&mut Seen) -> Result<()>) -> Result<()> {
+    fn change(&self, space: SpaceKind, change: impl FnOnce(&mut SeenItems) -> Result<()>) -> Result<()> {
         match (self.stores.user(), self.stores.folder_of(space)) {
-            (Some(user), Some(folder)) => change(&mut Seen::read(user, &folder)?),
+            (Some(user), Some(folder)) => change(&mut SeenItems::read(user, &folder)?),
             _ => Ok(()),
         }
     }
@@ -258,7 +259,10 @@ impl Trust {
         self.stores.remove(space, fingerprint)
     }
 
-    fn examine(&self, subject: &Subject<'_>) -> Result<(Verified, Depends)> {
+    fn examine(&self, subject: &Subject<'_>) -> Result<(Verified, Dependencies)> {
+        if !cfg!(feature = "items") {
+            return Err(Error::missing_feature(ErrorKind::Integrity, "check signatures", "items"));
+        }
         let style = style(subject.extension).map_err(|error| {
             let hint = error.diagnostic().hint.clone();
             let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", subject.name));
@@ -306,14 +310,14 @@ impl Trust {
 
     /// What was seen of the items of a folder. It is read again only if its file changed, so that verifying many items reads
     /// it once.
-    fn seen(&self, user: &Path, folder: &Path, file: &Path) -> Result<Arc<Seen>> {
+    fn seen(&self, user: &Path, folder: &Path, file: &Path) -> Result<Arc<SeenItems>> {
         let stamp = Stamp::of(file);
         if let Some((earlier, seen)) = self.memo().seen.get(file)
             && Stamp::proves_unchanged(&stamp, earlier)
         {
             return Ok(seen.clone());
         }
-        let seen = Arc::new(Seen::read(user, folder)?);
+        let seen = Arc::new(SeenItems::read(user, folder)?);
         self.memo().seen.insert(file.to_owned(), (stamp, seen.clone()));
         Ok(seen)
     }
@@ -325,7 +329,7 @@ impl Trust {
         else {
             return Ok(false);
         };
-        let file = Seen::file(user, folder);
+        let file = SeenItems::file(user, folder);
         super::store::note(found, &file);
         let seen = self.seen(user, folder, &file)?;
         let Some(newest) = seen.newest(purpose) else { return Ok(line.purpose.is_some()) };
@@ -404,10 +408,7 @@ impl Trust {
             }
             other.problem
         };
-        let message = format!(
-            "Untrusted key {} for {}. Add the key to the trust store via the sign tool.",
-            line.fingerprint, subject.name
-        );
+        let message = format!("Untrusted key {} for {}", line.fingerprint, subject.name);
         let hint = match &problem {
             Some(problem) => {
                 let diagnostic = problem.diagnostic();
@@ -432,7 +433,7 @@ impl Trust {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known_key(&self, fingerprint: &str) -> Option<(TrustedKey, Depends)> {
+    fn known_key(&self, fingerprint: &str) -> Option<(TrustedKey, Dependencies)> {
         let known = self.memo().keys.get(fingerprint).cloned()?;
         is_fresh(&known.1).then_some(known)
     }
@@ -443,13 +444,13 @@ impl Trust {
         is_fresh(&known.depends).then(|| known.verified.clone())
     }
 
-    fn remember(&self, path: &Path, bytes: &[u8], verified: &Verified, depends: Depends) {
+    fn remember(&self, path: &Path, bytes: &[u8], verified: &Verified, depends: Dependencies) {
         let mut memo = self.memo();
-        if memo.bytes + bytes.len() > MOST_REMEMBERED {
+        if memo.bytes + bytes.len() > MAX_REMEMBERED {
             memo.items.clear();
             memo.bytes = 0;
         }
-        let new = Remembered { bytes: bytes.to_vec(), verified: verified.clone(), depends };
+        let new = CachedVerification { bytes: bytes.to_vec(), verified: verified.clone(), depends };
         memo.bytes += bytes.len();
         if let Some(old) = memo.items.insert(path.to_owned(), new) {
             memo.bytes -= old.bytes.len();
@@ -457,14 +458,13 @@ impl Trust {
     }
 }
 
-fn is_fresh(depends: &Depends) -> bool {
+fn is_fresh(depends: &Dependencies) -> bool {
     depends.iter().all(|(path, stamp)| Stamp::proves_unchanged(&Stamp::of(path), stamp))
 }
 
 fn whole_hash(subject: &Subject<'_>) -> String {
-    use sha2::Digest as _;
     let split = style(subject.extension).ok().and_then(|style| Split::of(subject.bytes, style).ok());
-    split.map_or_else(|| super::line::hex(&sha2::Sha256::digest(subject.bytes)), |split| split.hash())
+    split.map_or_else(|| hex(&Sha256::digest(subject.bytes)), |split| split.hash())
 }
 
 impl Subject<'_> {
@@ -504,9 +504,9 @@ impl Subject<'_> {
             Some(purpose) if purpose == wanted => return Ok(()),
             Some(purpose) => format!("it was signed as {purpose}"),
             None => match self.declared(narrow) {
-                Fit::Here => return Ok(()),
-                Fit::Elsewhere(what) => what,
-                Fit::Open => return Err(self.unbound(line)),
+                PlaceMatch::Here => return Ok(()),
+                PlaceMatch::Elsewhere(what) => what,
+                PlaceMatch::Open => return Err(self.unbound(line)),
             },
         };
         let message = format!("{} was moved or renamed: {what}", self.name);
@@ -516,12 +516,12 @@ impl Subject<'_> {
     }
 
     /// What the file declares, as far as its signature covers it.
-    fn declared(&self, narrow: bool) -> Fit {
+    fn declared(&self, narrow: bool) -> PlaceMatch {
         match (self.kind, self.id) {
             // Such a signature leaves out the front matter, which is where knowledge declares its place.
-            (Some(ItemType::Knowledge), _) if narrow => Fit::Open,
+            (Some(ItemType::Knowledge), _) if narrow => PlaceMatch::Open,
             (Some(kind), Some(id)) => declared(kind, self.extension, self.name, self.bytes).fit(id),
-            _ => Fit::Open,
+            _ => PlaceMatch::Open,
         }
     }
 

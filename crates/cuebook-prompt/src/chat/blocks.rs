@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_results_and_thoughts_become_what_every_wire_format_understands() {
+    fn calls_results_and_thoughts_fit_every_wire_format() {
         let assistant = json!({"role": "assistant", "content": [
             {"type": "thinking", "thinking": "Hm.", "signature": "x"},
             {"type": "text", "text": "Let me look."},

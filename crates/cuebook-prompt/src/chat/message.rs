@@ -4,10 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Map, Value as Json, json};
 
-use super::wire::media_type_of;
+use super::media_type::{base64, guess};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 
@@ -81,8 +80,9 @@ pub enum Part {
     Text {
         /// The text.
         value: String,
-        /// Where it stands in the rendered text; `None` if it came with a conversation, or is not there in one piece.
-        range: Option<Range<usize>>,
+        /// The pieces of the rendered text that it consists of, in order. There are several if an input without a value was removed
+        /// between them, and none if the text came with a conversation or as the user's message.
+        ranges: Vec<Range<usize>>,
     },
     /// A picture.
     Image(Media),
@@ -106,22 +106,22 @@ pub struct Media {
 }
 
 /// Bytes of a file that becomes a part of a message.
-const MOST_MEDIA: u64 = 32 << 20;
+const MAX_MEDIA: u64 = 32 << 20;
 
 impl Media {
     /// A file of this machine, whole. What it is, its name must tell.
     pub fn of_file(path: &Path) -> Result<Media> {
         let name = path.to_string_lossy();
-        let bytes = files::read_bytes(path, &name, MOST_MEDIA)?;
+        let bytes = files::read_bytes(path, &name, MAX_MEDIA)?;
         let file = path.file_name().map(|file| file.to_string_lossy().into_owned());
-        let Some(media_type) = media_type_of(&name) else {
+        let Some(media_type) = guess(&name) else {
             let message = "unknown file type";
             let diagnostic = Diagnostic::new(Code::BadMessages, message)
                 .file(&*name)
                 .hint("rename the file so that it ends in .png, .jpg, .pdf, .mp3 or a similar extension");
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
         };
-        let source = format!("data:{media_type};base64,{}", BASE64_STANDARD.encode(bytes));
+        let source = format!("data:{media_type};base64,{}", base64(bytes));
         Ok(Media { source, media_type: Some(media_type.to_owned()), name: file, detail: None })
     }
 
@@ -141,7 +141,7 @@ impl Media {
 impl Part {
     /// A text that came from nowhere in particular.
     pub fn text(value: impl Into<String>) -> Part {
-        Part::Text { value: value.into(), range: None }
+        Part::Text { value: value.into(), ranges: Vec::new() }
     }
 
     /// What it is, in a word.
@@ -174,6 +174,18 @@ impl Part {
     }
 }
 
+/// Keeps a part of a text that consists of these ranges, given in bytes of the text.
+pub(super) fn keep(ranges: &mut Vec<Range<usize>>, part: Range<usize>) {
+    let mut before = 0;
+    ranges.retain_mut(|range| {
+        let length = range.len();
+        let (start, end) = (part.start.max(before), part.end.min(before + length));
+        *range = range.start + start.saturating_sub(before)..range.start + end.saturating_sub(before);
+        before += length;
+        start < end
+    });
+}
+
 impl Message {
     /// A message of one text.
     pub fn text(role: Role, text: impl Into<String>) -> Message {
@@ -188,19 +200,14 @@ impl Message {
     /// Removes the white space around what is said.
     #[doc(hidden)]
     pub fn trim(&mut self) {
-        if let Some(Part::Text { value, range }) = self.parts.first_mut() {
+        if let Some(Part::Text { value, ranges }) = self.parts.first_mut() {
             let start = value.len() - value.trim_start().len();
             value.drain(..start);
-            if let Some(range) = range {
-                range.start += start;
-            }
+            keep(ranges, start..usize::MAX);
         }
-        if let Some(Part::Text { value, range }) = self.parts.last_mut() {
-            let end = value.trim_end().len();
-            if let Some(range) = range {
-                range.end -= value.len() - end;
-            }
-            value.truncate(end);
+        if let Some(Part::Text { value, ranges }) = self.parts.last_mut() {
+            value.truncate(value.trim_end().len());
+            keep(ranges, 0..value.len());
         }
     }
 

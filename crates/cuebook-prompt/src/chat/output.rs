@@ -12,9 +12,9 @@
 //! number beyond 64 bits is the nearest float. `NaN` and `Infinity` are read, and refused where a number is wanted.
 
 mod constraint;
+mod date_time;
 mod extract;
 mod fit;
-mod moment;
 mod scan;
 mod value;
 
@@ -25,7 +25,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
@@ -33,7 +32,7 @@ use self::extract::Missing;
 use self::fit::{Fault, Fit, Rules};
 use self::value::Value;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean};
-use crate::prompt::{Extras, Kind, Property, Record};
+use crate::prompt::{Described, Extras, Kind, Property, Record};
 use crate::source::Source;
 
 /// The longest message that an error has. A reply can make it as long as it likes otherwise.
@@ -49,7 +48,7 @@ pub struct OutputSpec {
     pub record: Arc<Record>,
     /// Whether it is one or a list.
     pub container: Container,
-    /// Whether keys that nobody declared are passed over; else they are refused.
+    /// Whether undeclared keys are passed over; else they are refused.
     pub allow_extra_keys: bool,
 }
 
@@ -73,12 +72,12 @@ impl Container {
 }
 
 impl OutputSpec {
-    /// One record; keys that nobody declared are refused.
+    /// One record; undeclared keys are refused.
     pub fn object(record: Arc<Record>) -> OutputSpec {
         OutputSpec { record, container: Container::Object, allow_extra_keys: false }
     }
 
-    /// A list of records; keys that nobody declared are refused.
+    /// A list of records; undeclared keys are refused.
     pub fn array(record: Arc<Record>) -> OutputSpec {
         OutputSpec { record, container: Container::Array, allow_extra_keys: false }
     }
@@ -99,7 +98,7 @@ impl OutputSpec {
     /// assert_eq!(summary.views, 42);
     /// # Ok::<(), cuebook::Error>(())
     /// ```
-    pub fn of<T: JsonSchema>() -> Result<OutputSpec> {
+    pub fn of<T: Described>() -> Result<OutputSpec> {
         Ok(OutputSpec::object(Record::of::<T>()?))
     }
 
@@ -235,7 +234,7 @@ impl OutputSpec {
 }
 
 /// Checks the arguments of a tool call against what the tool takes, and fills in defaults. Nothing is converted and no key
-/// that nobody declared is accepted: a tool acts, so it must not act on a guess.
+/// that is undeclared is accepted: a tool acts, so it must not act on a guess.
 pub fn read_arguments(record: &Record, arguments: &Json) -> Result<Json> {
     let rules = Rules { coerce: false, extras: Extras::Forbidden, hide: false, typed: false };
     let value = match Value::from(arguments) {

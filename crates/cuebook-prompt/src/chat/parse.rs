@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde_json::{Map, Value as Json};
 
 use super::marker::{Atom, Marker};
+use super::message::keep;
 use super::{Message, Part, Role, Roles, thread};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::{Format, Rich};
@@ -48,7 +49,7 @@ pub enum Empty {
 
 /// How a text is taken apart, where that differs between versions of Prompty.
 #[derive(Debug, Clone, Default)]
-pub struct Ways {
+pub struct ParseOptions {
     /// What becomes of messages without text.
     pub empty: Empty,
     /// Whether `{{ item.role }}:` alone on its line begins a message of the user or the assistant.
@@ -59,9 +60,9 @@ pub struct Ways {
     pub marked: bool,
 }
 
-impl Ways {
+impl ParseOptions {
     /// How the text of a prompt with this format is taken apart.
-    pub fn of(format: &Format) -> Ways {
+    pub fn of(format: &Format) -> ParseOptions {
         let option = |name: &str| format.parser_options.get(name).and_then(Json::as_str);
         let empty = match option("empty") {
             Some("skip") => Empty::Skip,
@@ -70,7 +71,7 @@ impl Ways {
         };
         let roles = Roles::of(&format.parser_options);
         let marked = format.parser.as_deref() == Some(MARKS);
-        Ways { empty, roles_of_values: option("roles") == Some("values"), roles, marked }
+        ParseOptions { empty, roles_of_values: option("roles") == Some("values"), roles, marked }
     }
 }
 
@@ -78,12 +79,12 @@ impl Ways {
 pub const MARKS: &str = "marks";
 
 /// Makes messages of a text whose runs cover it.
-pub fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> {
+pub fn parse(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
     for stretch in stretches {
-        let Stretch { marker, content } = stretch;
+        let MarkedText { marker, content } = stretch;
         let found = rich_in(text, runs, &content)?;
         match marker {
             Some(_) if content.is_empty() && ways.empty != Empty::Keep => {}
@@ -106,7 +107,7 @@ pub fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> 
 }
 
 /// The roles that markers begin, in order.
-pub fn marked_roles(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Role> {
+pub fn marked_roles(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<Role> {
     stretches(text, runs, ways)
         .into_iter()
         .filter_map(|stretch| stretch.marker)
@@ -115,13 +116,13 @@ pub fn marked_roles(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Role> {
 }
 
 /// A marker and the text up to the next one.
-struct Stretch {
+struct MarkedText {
     marker: Option<Marker>,
     content: Range<usize>,
 }
 
-fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
-    let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
+fn stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedText> {
+    let mut stretches = vec![MarkedText { marker: None, content: 0..text.len() }];
     if ways.marked {
         for run in runs {
             let Some(role) = run.begins.clone() else { continue };
@@ -129,7 +130,7 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
                 last.content.end = run.range.start;
             }
             let marker = Some(Marker { role, attributes: Map::new() });
-            stretches.push(Stretch { marker, content: run.range.end..text.len() });
+            stretches.push(MarkedText { marker, content: run.range.end..text.len() });
         }
         return stretches;
     }
@@ -141,7 +142,7 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
             if let Some(last) = stretches.last_mut() {
                 last.content.end = range.start;
             }
-            stretches.push(Stretch { marker: Some(marker), content: next..text.len() });
+            stretches.push(MarkedText { marker: Some(marker), content: next..text.len() });
         }
         line.clear();
     };
@@ -263,7 +264,7 @@ fn fill(
         return Ok(());
     }
     if parts.is_empty() && always && !has_thread {
-        parts.push(Part::Text { value: String::new(), range: Some(content.start..content.start) });
+        parts.push(Part::Text { value: String::new(), ranges: Vec::new() });
     }
     if !parts.is_empty() {
         messages.push(Message { parts, ..own });
@@ -283,14 +284,15 @@ fn push_text(text: &str, range: Range<usize>, absent: &[Range<usize>], cut: bool
         let (start, end) = trim(&text[range.clone()]);
         if start < end {
             let range = range.start + start..range.start + end;
-            parts.push(Part::Text { value: text[range.clone()].to_owned(), range: Some(range) });
+            parts.push(Part::Text { value: text[range.clone()].to_owned(), ranges: vec![range] });
         }
         return;
     }
-    let mut value = String::new();
+    let (mut value, mut ranges) = (String::new(), Vec::new());
     let mut at = range.start;
     for gone in gone {
         value.push_str(&text[at..gone.start]);
+        ranges.push(at..gone.start);
         at = gone.end;
         let line = value.len() - value.trim_end_matches([' ', '\t']).len();
         let begins = value[..value.len() - line].ends_with('\n') || value.len() == line;
@@ -300,18 +302,24 @@ fn push_text(text: &str, range: Range<usize>, absent: &[Range<usize>], cut: bool
             // A line that held nothing else goes with it, and so does one of two blank lines that would meet.
             Some('\n') if begins => {
                 value.truncate(value.len() - line);
+                keep(&mut ranges, 0..value.len());
                 at += spaces + 1;
                 if value.is_empty() || value.ends_with("\n\n") {
                     at += text[at..range.end].len() - text[at..range.end].trim_start_matches('\n').len();
                 }
             }
-            None | Some('\n') => value.truncate(value.len() - line),
+            None | Some('\n') => {
+                value.truncate(value.len() - line);
+                keep(&mut ranges, 0..value.len());
+            }
             Some(_) => {}
         }
     }
     value.push_str(&text[at..range.end]);
+    ranges.push(at..range.end);
     let (start, end) = trim(&value);
     if start < end {
-        parts.push(Part::Text { value: value[start..end].to_owned(), range: None });
+        keep(&mut ranges, start..end);
+        parts.push(Part::Text { value: value[start..end].to_owned(), ranges });
     }
 }

@@ -6,12 +6,12 @@
 
 mod anthropic;
 mod arguments;
-mod carry;
 mod embeddings;
 mod gemini;
 mod images;
-mod look;
 mod openai;
+mod provider_state;
+mod reply_value;
 mod responses;
 mod sse;
 mod stream;
@@ -20,15 +20,15 @@ mod usage;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
-use self::look::{Look, bad, failed};
+use self::reply_value::{ReplyValue, bad, failed};
 use super::Api;
 use crate::error::{Code, Error, Result};
 use crate::redact::Secrets;
 use crate::trace::{self, span};
 
 pub use arguments::parse_arguments;
-pub use carry::{Carry, is_paused};
-pub(crate) use carry::{PAUSED, REASONING};
+pub(crate) use provider_state::{PAUSED, REASONING};
+pub use provider_state::{ProviderState, is_paused};
 pub use sse::{Sse, SseEvent};
 pub use stream::{Chunk, Outcome, OutcomeKind, Stream};
 pub use usage::Usage;
@@ -91,10 +91,10 @@ pub struct Answer {
     /// The provider's name for the answer.
     pub id: Option<String>,
     /// What the provider wants to see again with it. See [`Answer::carry_into`].
-    pub carry: Carry,
+    pub provider_state: ProviderState,
 }
 
-/// Understands a provider's whole reply. With `outputs` an answer in text is read as JSON, and stays text if it is none.
+/// Understands a provider's whole reply. With `outputs` an answer in text is read as JSON, and stays text if it is not JSON.
 pub fn read(api: Api, response: &Json, outputs: bool) -> Result<Answer> {
     let span = span!("process", "cuebook.process", api.as_str());
     let _entered = span.enter();
@@ -104,7 +104,7 @@ pub fn read(api: Api, response: &Json, outputs: bool) -> Result<Answer> {
 }
 
 fn understand(api: Api, response: &Json, outputs: bool) -> Result<Answer> {
-    let reply = Look::new(response);
+    let reply = ReplyValue::new(response);
     if let Some(error) = provider_error(&reply) {
         return Err(error);
     }
@@ -170,7 +170,7 @@ fn explain(error: Error, api: Api, response: &Json) -> Error {
 }
 
 /// The failure that a reply reports instead of an answer: every provider has it under `error`.
-fn provider_error(reply: &Look<'_, '_>) -> Option<Error> {
+fn provider_error(reply: &ReplyValue<'_, '_>) -> Option<Error> {
     // Google wraps errors of a stream in a list.
     let body = reply.value.as_array().and_then(|list| list.first()).unwrap_or(reply.value);
     let error = body.get("error")?;

@@ -1,8 +1,8 @@
 //! Values of rich inputs: conversations, pictures, documents and sounds, in the forms that callers have them in.
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Map, Value as Json};
 
+use super::media_type::base64;
 use super::{Media, Message, Part, Role, blocks};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest, printable};
 use crate::json::quoted;
@@ -197,7 +197,7 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     if let Some(inner @ Json::Object(_)) = object.get("source") {
         // A document may be its text.
         if let (Some("text"), Some(text)) = (inner["type"].as_str(), inner["data"].as_str()) {
-            let source = format!("data:text/plain;base64,{}", BASE64_STANDARD.encode(text));
+            let source = format!("data:text/plain;base64,{}", base64(text));
             return Ok(Media { source, media_type: Some("text/plain".into()), detail, name });
         }
         let inner = read_media(inner)?;

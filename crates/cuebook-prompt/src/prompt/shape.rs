@@ -6,6 +6,7 @@
 //!
 //! A shape says what a value looks like; it holds no value and reads none.
 
+mod described;
 mod property;
 mod reader;
 mod schema;
@@ -15,6 +16,8 @@ mod tests;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
+
+pub use described::Described;
 
 /// What a value looks like.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +52,7 @@ pub enum Shape {
     Set(Box<Shape>),
     /// As many items as there are shapes, each with its own.
     Tuple(Vec<Shape>),
-    /// Names that nobody knows before, and their values.
+    /// Names that is unknown before, and their values.
     Map(Box<Shape>),
     /// One of several; the first that fits. With [`Shape::Null`] among them a value is optional.
     Union(Vec<Shape>),
@@ -81,13 +84,13 @@ pub struct Field {
     pub default: Option<Json>,
     /// What it is for.
     pub description: Option<String>,
-    /// Whether a model that answers is neither told of it nor listened to about it. It has its default then.
+    /// Whether models neither see nor set it. It keeps its default.
     pub hidden: bool,
     /// What else must be true of its value, in the words of JSON Schema: `minimum`, `maxLength`, `pattern` and so on.
     pub constraints: Map<String, Json>,
 }
 
-/// Whether an object may have keys that nobody declared.
+/// Whether an object may have undeclared keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Extras {
     /// It may.

@@ -11,13 +11,13 @@ use super::Property;
 use crate::source::Place;
 
 /// Interfaces that a list of tools remembers its words for.
-pub(crate) const MOST_INTERFACES: usize = 8;
+pub(crate) const MAX_INTERFACES: usize = 8;
 
 /// How a list of tools was said, by the number of the interface. Each interface knows the type of what it keeps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Written([OnceLock<Arc<dyn Any + Send + Sync>>; MOST_INTERFACES]);
+pub(crate) struct CachedForms([OnceLock<Arc<dyn Any + Send + Sync>>; MAX_INTERFACES]);
 
-impl Written {
+impl CachedForms {
     /// What this interface keeps.
     pub(crate) fn at(&self, interface: usize) -> &OnceLock<Arc<dyn Any + Send + Sync>> {
         &self.0[interface]
@@ -28,18 +28,18 @@ impl Written {
 #[derive(Debug, Clone, Default)]
 pub struct Tools {
     list: Vec<Tool>,
-    written: Written,
+    written: CachedForms,
 }
 
 impl Tools {
-    pub(crate) fn written(&self) -> &Written {
+    pub(crate) fn written(&self) -> &CachedForms {
         &self.written
     }
 }
 
 impl From<Vec<Tool>> for Tools {
     fn from(list: Vec<Tool>) -> Tools {
-        Tools { list, written: Written::default() }
+        Tools { list, written: CachedForms::default() }
     }
 }
 

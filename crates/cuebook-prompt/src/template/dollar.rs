@@ -8,14 +8,14 @@
 //! [`Template::compile`] does everything that values have no part in. [`Template::write`] is for prompts of hundreds of bodies: it
 //! allocates nothing unless a value has to be printed that is neither a string nor an integer.
 //!
-//! A `$` that is none of these three is reported when it is rendered and not before, as Python does. A template knows nothing of
+//! A `$` other than these three is reported when it is rendered and not before, as Python does. A template knows nothing of
 //! sections, and where values come from is the caller's business.
 
-mod alone;
-mod bits;
 mod body;
 mod errors;
+mod parts;
 mod scan;
+mod standalone;
 #[cfg(test)]
 mod tests;
 
@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-pub use self::alone::Alone;
 pub use self::errors::Fault;
 use self::scan::{Step, Steps};
+pub use self::standalone::StandaloneTemplate;
 use super::jinja::fence::Tags;
 use super::jinja::names::{Names, Read};
 use super::python::{is_space, split_lines, to_str};

@@ -13,8 +13,8 @@ use serde_json::{Map, Value as Json};
 use super::dollar::{self, Missing};
 use super::jinja::names::Names;
 use super::jinja::{self, Program, Settings, Style};
-use super::lent::Lent;
-use super::mustache::{self, MissingPartials};
+pub use super::mustache::Mustache;
+use super::set_names::SetNames;
 use super::sink::Piece;
 use super::unit::{Unit, Units};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, catch_panic, did_you_mean, nearest};
@@ -33,14 +33,14 @@ pub trait Loader: Send + Sync {
 
     /// What a name stands for that is written at this place and is the address of something that its own engine renders, as in
     /// `prompt:greet`; `None` if it is not an address, or names nothing.
-    fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
+    fn included(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
         let _ = (name, at);
         Ok(None)
     }
 
     /// Reports what a template has set at a place where it includes such a thing, once the whole template has been read.
-    fn lends(&self, at: &Place, lent: &Lent) {
-        let _ = (at, lent);
+    fn note_set_names(&self, at: &Place, set_names: &SetNames) {
+        let _ = (at, set_names);
     }
 
     /// Names that could have been meant, for a hint.
@@ -104,6 +104,12 @@ pub trait Compiled: Send + Sync {
     /// Writes the text with these values, at most `limit` characters of it.
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output>;
 
+    /// The text alone, without where it comes from: the same text, and the same errors.
+    #[doc(hidden)]
+    fn render_text(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
+        Ok(self.render(scope, limit)?.text)
+    }
+
     /// The texts that it writes from, with what they mention.
     fn outline(&self) -> Arc<dyn Outline>;
 }
@@ -147,7 +153,7 @@ impl Engines {
     pub fn with(mut self, key: impl Into<String>, engine: Arc<dyn Engine>) -> Engines {
         let key = key.into();
         self.of_host.insert(key.clone());
-        self.by_key.insert(key.clone(), Arc::new(OfHost { key: key.into(), engine }));
+        self.by_key.insert(key.clone(), Arc::new(HostEngine { key: key.into(), engine }));
         self
     }
 
@@ -175,12 +181,12 @@ impl Engines {
 
 /// An engine that the host brought: a panic in it is an error that names the engine.
 #[derive(Debug)]
-struct OfHost {
+struct HostEngine {
     key: Arc<str>,
     engine: Arc<dyn Engine>,
 }
 
-impl Engine for OfHost {
+impl Engine for HostEngine {
     fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
         let file = job.source.name().to_owned();
         let (compiled, outline) = caught(&self.key, &file, || {
@@ -248,30 +254,6 @@ impl Engine for PortableJinja {
     }
 }
 
-/// Mustache. `escape: false` among the options writes values as they are, where the specification escapes HTML.
-#[derive(Debug)]
-pub struct Mustache;
-
-impl Engine for Mustache {
-    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
-        let escape = match job.options.get("escape") {
-            None => true,
-            Some(Json::Bool(escape)) => *escape,
-            Some(other) => return Err(job.bad_option("escape", other, "true or false")),
-        };
-        let settings = mustache::Settings {
-            escape,
-            fuel: job.settings.fuel,
-            recursion: job.settings.recursion,
-            include_depth: job.settings.include_depth,
-            string_bytes: job.settings.string_bytes,
-            strict: job.settings.strict,
-            missing_partials: MissingPartials::Error,
-        };
-        Ok(Box::new(mustache::Template::compile(job.source, job.loader, &settings)?))
-    }
-}
-
 /// `$name`, as in the bodies of sections. `missing: keep` among the options shows a placeholder without a value as it is written.
 #[derive(Debug)]
 pub struct Dollar;
@@ -288,13 +270,13 @@ impl Engine for Dollar {
             }
         };
         let template = dollar::Template::compile(job.source).limited(job.settings.string_bytes);
-        Ok(Box::new(Arc::new(dollar::Alone::new(template, missing))))
+        Ok(Box::new(Arc::new(dollar::StandaloneTemplate::new(template, missing))))
     }
 }
 
-impl Compiled for Arc<dollar::Alone> {
+impl Compiled for Arc<dollar::StandaloneTemplate> {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        let written = dollar::Alone::render(self, limit, |name| scope.shown(name));
+        let written = dollar::StandaloneTemplate::render(self, limit, |name| scope.shown(name));
         written.map_err(|fault| {
             let known = scope.names();
             self.template().error(fault, known.iter().map(String::as_str), limit)
@@ -306,39 +288,23 @@ impl Compiled for Arc<dollar::Alone> {
     }
 }
 
-impl Outline for dollar::Alone {
+impl Outline for dollar::StandaloneTemplate {
     fn units(&self) -> &[Unit] {
-        dollar::Alone::units(self)
+        dollar::StandaloneTemplate::units(self)
     }
 
     fn names(&self) -> &[Names] {
-        dollar::Alone::names(self)
-    }
-}
-
-impl Compiled for mustache::Template {
-    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        self.render_in(scope, limit)
-    }
-
-    fn outline(&self) -> Arc<dyn Outline> {
-        self.program()
-    }
-}
-
-impl Outline for mustache::Program {
-    fn units(&self) -> &[Unit] {
-        mustache::Program::units(self)
-    }
-
-    fn names(&self) -> &[Names] {
-        mustache::Program::names(self)
+        dollar::StandaloneTemplate::names(self)
     }
 }
 
 impl Compiled for jinja::Template {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         self.render_in(scope, limit)
+    }
+
+    fn render_text(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
+        self.render_text_in(scope, limit)
     }
 
     fn outline(&self) -> Arc<dyn Outline> {

@@ -15,7 +15,7 @@
 //! A template is a part of a source, and its offsets are those of the source, so that several of them can share one unit. Where
 //! values come from is the caller's business.
 
-mod bits;
+mod parts;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-pub use self::bits::NOBODY;
+pub use self::parts::NOBODY;
 use self::scan::{Fallback, Kind, Step};
 use super::engine::Output;
 use super::jinja::errors::output_too_large;
@@ -133,7 +133,7 @@ impl Template {
                     optional: false,
                     conditional: false,
                     in_macro: false,
-                    lent: Arc::default(),
+                    set_names: Arc::default(),
                 });
             }
             let Step::Value { kind, key, fallback, .. } = step else { continue };

@@ -4,7 +4,6 @@
 //! byte came from; [`render`] turns that into pieces and units. [`names`] knows what a template mentions before it is rendered. A
 //! template can reach nothing but its scope and what its [`Loader`] gives it.
 
-pub mod bits;
 mod circles;
 #[cfg(test)]
 mod differential;
@@ -12,8 +11,9 @@ pub(super) mod errors;
 mod extensions;
 #[doc(hidden)]
 pub mod fence;
-pub(in crate::template) mod guests;
+pub(in crate::template) mod included_prompts;
 pub mod names;
+pub mod parts;
 pub(super) mod paths;
 mod portable;
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod style;
 
 pub use extensions::Extensions;
 #[doc(hidden)]
-pub use guests::GUEST_SHARE;
+pub use included_prompts::INCLUDE_DEPTH_SHARE;
 pub use program::Program;
 pub(super) use program::missing_template;
 pub use settings::Settings;
@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
 
-use self::guests::Guests;
+use self::included_prompts::IncludedPrompts;
 use self::names::{Names, ReferenceKind};
 use self::render::Values;
 pub use super::engine::{Loader, Output};
@@ -60,13 +60,13 @@ pub struct Template {
 struct Computed {
     template: Arc<cuebook_template::Template>,
     unit: Unit,
-    guests: Guests,
-    /// Which of its guests a name means.
+    included_prompts: IncludedPrompts,
+    /// Which of its included prompts a name means.
     links: BTreeMap<String, usize>,
 }
 
 /// A template may name further templates while it runs. Each is compiled once; this many at most.
-pub(super) const MOST_COMPUTED: usize = 64;
+pub(super) const MAX_COMPUTED: usize = 64;
 
 impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
@@ -80,20 +80,31 @@ impl Template {
         self.program.clone()
     }
 
-    /// Renders with these values, at most `limit` characters. What only a whole scope has is not there: guests cannot be included.
+    /// Renders with these values, at most `limit` characters. What only a whole scope has is not there: included prompts cannot be included.
     pub fn render(&self, values: &Map<String, Json>, limit: usize) -> Result<Output> {
         self.render_with(Values::Object(values), limit)
     }
 
-    /// Renders with a scope, which guests see as well.
+    /// Renders with a scope, which included prompts see as well.
     pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         self.render_with(Values::Scope(scope), limit)
     }
 
+    /// The text of such a render alone.
+    #[doc(hidden)]
+    pub fn render_text_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
+        self.metered(|| render::render_text(self, Values::Scope(scope), limit))
+    }
+
     fn render_with(&self, values: Values<'_>, limit: usize) -> Result<Output> {
+        self.metered(|| render::render(self, values, limit))
+    }
+
+    /// Renders within the limits of time and fuel.
+    fn metered<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         meter::render(self.settings.seconds, || {
             meter::has_time().map_err(|late| errors::too_late(&self.main, late))?;
-            meter::template(self.settings.fuel, || render::render(self, values, limit))
+            meter::template(self.settings.fuel, work)
         })
     }
 
@@ -111,28 +122,28 @@ impl Template {
             return Err(errors::unknown(&source, &error));
         }
         let names = Names::of(&template);
-        let (mut guests, mut links) = (Guests::default(), BTreeMap::new());
+        let (mut included_prompts, mut links) = (IncludedPrompts::default(), BTreeMap::new());
         for (number, reference) in names.references.iter().enumerate() {
             for name in reference.names.iter().flatten().filter(|_| reference.kind == ReferenceKind::Include)
             {
                 let place = source.place(reference.range.clone());
-                if let Some(guest) = self.loader.guest(name, &place)? {
-                    links.insert(name.clone(), guests.add(guest, place, (0, number)));
+                if let Some(included) = self.loader.included(name, &place)? {
+                    links.insert(name.clone(), included_prompts.add(included, place, (0, number)));
                 }
             }
         }
-        guests.ask_for_every_name();
+        included_prompts.ask_for_every_name();
         let unit = program::unit(&source, &names);
         let template = Arc::new(template);
         let mut computed = self.computed.lock().unwrap_or_else(PoisonError::into_inner);
-        if computed.len() >= MOST_COMPUTED {
-            let message = format!("the template computes the names of more than {MOST_COMPUTED} includes");
+        if computed.len() >= MAX_COMPUTED {
+            let message = format!("the template computes the names of more than {MAX_COMPUTED} includes");
             let diagnostic = Diagnostic::new(Code::TooDeep, message)
                 .file(self.main.name())
                 .hint("pass the texts as a list and loop over it, or write the names");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
-        let known = Computed { template: template.clone(), unit, guests, links };
+        let known = Computed { template: template.clone(), unit, included_prompts, links };
         computed.insert(source.name().to_owned(), Arc::new(known));
         Ok(Some(template))
     }

@@ -20,13 +20,14 @@
 //! - **Indentation** goes before every line of a standalone partial that has something in it; never into values, and never into
 //!   what another engine renders (`{{> prompt:greet}}`), whose lines are its own.
 
-pub mod bits;
 mod dedent;
+mod engine;
 mod errors;
 mod flow;
-mod guest;
+mod included;
 mod item;
 mod parse;
+pub mod parts;
 mod print;
 mod run;
 mod scan;
@@ -40,18 +41,19 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value as Json;
 
+pub use self::engine::Mustache;
 use self::flow::{Emissions, Text};
 use self::item::Item;
 use self::run::{Run, Stop};
 use self::tree::{Node, Slice};
-use super::annex::Annex;
 use super::engine::Compiled;
 use super::jinja::errors::{output_too_large, too_late};
-use super::jinja::guests;
+use super::jinja::included_prompts;
 use super::jinja::names::{Names, ReferenceKind};
-use super::jinja::{Loader, MOST_COMPUTED, Output, missing_template};
-use super::lent::{self, Way};
+use super::jinja::{Loader, MAX_COMPUTED, Output, missing_template};
+use super::merged_units::MergedUnits;
 use super::meter;
+use super::set_names::{self, IncludeEdge};
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -123,11 +125,11 @@ pub struct Program {
     /// Index of the unit by its source's name.
     index: HashMap<String, u32>,
     /// What other engines render, and which of them each reference of a unit leads to.
-    guests: Vec<Arc<dyn Compiled>>,
+    included_prompts: Vec<Arc<dyn Compiled>>,
     hosts: Vec<Vec<Option<usize>>>,
-    /// How many units are its own; those of guests come behind them.
+    /// How many units are its own; those of included prompts come behind them.
     own: usize,
-    /// The variables that sections go into: what a guest finds may be a part of one of them.
+    /// The variables that sections go into: what an included prompt finds may be a part of one of them.
     entered: Vec<String>,
 }
 
@@ -150,19 +152,19 @@ impl Template {
         self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Renders with the given values, at most `limit` characters. What only a whole scope has is not there: guests cannot be
+    /// Renders with the given values, at most `limit` characters. What only a whole scope has is not there: included prompts cannot be
     /// included.
     pub fn render(&self, values: &Json, limit: usize) -> Result<Output> {
         self.render_with(&Item::from(values), None, limit)
     }
 
-    /// Renders with a scope, which guests see as well.
+    /// Renders with a scope, which included prompts see as well.
     pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         let values = Item::Scope(scope);
-        if self.program().guests.is_empty() {
+        if self.program().included_prompts.is_empty() {
             return self.render_with(&values, None, limit);
         }
-        guests::during(|| self.render_with(&values, Some(scope), limit))
+        included_prompts::during(|| self.render_with(&values, Some(scope), limit))
     }
 
     fn render_with(&self, scope: &Item<'_>, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {
@@ -175,9 +177,9 @@ impl Template {
             let lender = lender.map(|scope| (scope, limit));
             let mut run = Run::new(&program, &self.settings, &*self.loader, scope.clone(), lender, &mut sink);
             let outcome = run.nodes(0, program.tree(0));
-            let annex = run.into_annex();
+            let merged_units = run.into_merged_units();
             match outcome {
-                Ok(()) => return Ok(self.finish(&program, sink, annex)),
+                Ok(()) => return Ok(self.finish(&program, sink, merged_units)),
                 Err(Stop::Full) => return Err(output_too_large(&self.main, limit)),
                 Err(Stop::Failed(error)) => return Err(*error),
                 // The render begins again, with the same scope.
@@ -186,12 +188,12 @@ impl Template {
         }
     }
 
-    fn finish(&self, program: &Program, sink: Sink, annex: Annex) -> Output {
+    fn finish(&self, program: &Program, sink: Sink, merged_units: MergedUnits) -> Output {
         let (text, pieces) = sink.finish();
         // A little room more: the next scope is rarely exactly as long.
         self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
         self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-        Output { text, pieces, units: annex.finish(program.units.clone(), Arc::default()) }
+        Output { text, pieces, units: merged_units.finish(program.units.clone(), Arc::default()) }
     }
 
     /// Compiles a template whose name a render computed, beside those that are known.
@@ -205,8 +207,8 @@ impl Template {
             program.units[..program.own].iter().map(|unit| unit.source().clone()).collect();
         // The main template comes first in the list of units and stays there.
         sources.push(wanted);
-        if sources.len() > self.named + MOST_COMPUTED {
-            let message = format!("the template computes the names of more than {MOST_COMPUTED} includes");
+        if sources.len() > self.named + MAX_COMPUTED {
+            let message = format!("the template computes the names of more than {MAX_COMPUTED} includes");
             let diagnostic = Diagnostic::new(Code::TooDeep, message)
                 .file(self.main.name())
                 .hint("pass the texts as a list and loop over it with a section, or write the names");
@@ -223,7 +225,7 @@ impl Program {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let mut index: HashMap<String, u32> = HashMap::new();
         let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        let mut guests: Vec<Arc<dyn Compiled>> = Vec::new();
+        let mut included_prompts: Vec<Arc<dyn Compiled>> = Vec::new();
         let mut hosts: Vec<Vec<Option<usize>>> = Vec::new();
         let mut missing: Vec<Diagnostic> = Vec::new();
         let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
@@ -234,33 +236,33 @@ impl Program {
             let mut tree = read(&source, settings)?;
             let found = flow::mentions(&mut tree, optional);
             let mut leads: Vec<Option<String>> = Vec::with_capacity(found.references.len());
-            let mut leads_to_guests: Vec<Option<usize>> = Vec::with_capacity(found.references.len());
+            let mut leads_to_included: Vec<Option<usize>> = Vec::with_capacity(found.references.len());
             for reference in &found.references {
                 let name = reference.names.as_ref().and_then(|names| names.first());
                 let target = match name {
                     Some(name) => loader.load(name, source.name())?,
                     None => None,
                 };
-                let guest = match name {
+                let included = match name {
                     Some(name) if target.is_none() && reference.kind == ReferenceKind::Include => {
-                        loader.guest(name, &source.place(reference.range.clone()))?
+                        loader.included(name, &source.place(reference.range.clone()))?
                     }
                     _ => None,
                 };
-                if name.is_some() && target.is_none() && guest.is_none() && !optional {
+                if name.is_some() && target.is_none() && included.is_none() && !optional {
                     missing.push(missing_template(&source, reference, loader));
                 }
                 leads.push(target.as_ref().map(|target| target.name().to_owned()));
                 queue.extend(target);
-                leads_to_guests.push(guest.map(|guest| {
-                    let known = guests.iter().position(|known| Arc::ptr_eq(known, &guest));
+                leads_to_included.push(included.map(|included| {
+                    let known = included_prompts.iter().position(|known| Arc::ptr_eq(known, &included));
                     known.unwrap_or_else(|| {
-                        guests.push(guest);
-                        guests.len() - 1
+                        included_prompts.push(included);
+                        included_prompts.len() - 1
                     })
                 }));
             }
-            hosts.push(leads_to_guests);
+            hosts.push(leads_to_included);
             index.insert(source.name().to_owned(), sources.len() as u32);
             sources.push(source);
             trees.push(tree);
@@ -279,15 +281,15 @@ impl Program {
             .zip(&links)
             .map(|((source, tree), links)| Text { source, tree, links })
             .collect();
-        if !guests.is_empty() {
+        if !included_prompts.is_empty() {
             tell_lent(&texts, &names, &hosts, roots.len(), loader);
         }
         let emissions = flow::trace(&texts, &mut names)?;
         let mut units: Vec<Unit> =
             sources.iter().zip(emissions).map(|(source, found)| unit(source, found)).collect();
         let own = units.len();
-        let entered = if guests.is_empty() { Vec::new() } else { flow::entered(&trees) };
-        for outline in guests.iter().map(|guest| guest.outline()) {
+        let entered = if included_prompts.is_empty() { Vec::new() } else { flow::entered(&trees) };
+        for outline in included_prompts.iter().map(|included| included.outline()) {
             units.extend(outline.units().iter().cloned());
             names.extend(outline.names().iter().cloned().map(|mut names| {
                 // What a section goes into may have a part of that name.
@@ -296,12 +298,12 @@ impl Program {
             }));
         }
         let units = Arc::new(units);
-        let program = Program { units, names, trees, links, index, guests, hosts, own, entered };
+        let program = Program { units, names, trees, links, index, included_prompts, hosts, own, entered };
         program.check_depth(settings.include_depth)?;
         Ok(program)
     }
 
-    /// The units, the prompt's own template first, those of guests last.
+    /// The units, the prompt's own template first, those of included prompts last.
     pub fn units(&self) -> &Arc<Vec<Unit>> {
         &self.units
     }
@@ -320,9 +322,9 @@ impl Program {
         *self.links.get(unit as usize)?.get(reference)?
     }
 
-    /// The guest that a reference of a unit leads to.
-    fn guest(&self, unit: u32, reference: usize) -> Option<&Arc<dyn Compiled>> {
-        self.guests.get((*self.hosts.get(unit as usize)?.get(reference)?)?)
+    /// The included prompt that a reference of a unit leads to.
+    fn included(&self, unit: u32, reference: usize) -> Option<&Arc<dyn Compiled>> {
+        self.included_prompts.get((*self.hosts.get(unit as usize)?.get(reference)?)?)
     }
 
     fn tree(&self, unit: u32) -> &[Node] {
@@ -356,7 +358,7 @@ impl Program {
                     let message = format!("templates include each other more than {limit} deep");
                     let diagnostic = Diagnostic::new(Code::TooDeep, message)
                         .at(self.source(unit).place(reference.range.clone()))
-                        .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml");
+                        .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow");
                     return Err(Error::new(ErrorKind::Limit, diagnostic));
                 }
                 depth.insert(target, level);
@@ -367,7 +369,7 @@ impl Program {
     }
 }
 
-/// Tells the loader what has been set where guests are included.
+/// Tells the loader what has been set where included prompts are included.
 fn tell_lent(
     texts: &[Text<'_>],
     names: &[Names],
@@ -375,16 +377,19 @@ fn tell_lent(
     roots: usize,
     loader: &dyn Loader,
 ) {
-    let mut ways: Vec<Way> = Vec::new();
+    let mut ways: Vec<IncludeEdge> = Vec::new();
     for (unit, (text, names)) in texts.iter().zip(names).enumerate() {
         for (reference, target) in names.references.iter().zip(text.links) {
-            ways.extend(target.map(|target| (unit, target as usize, reference.lent.clone())));
+            ways.extend(target.map(|target| (unit, target as usize, reference.set_names.clone())));
         }
     }
-    let inherited = lent::inherited(texts.len(), roots, &ways);
+    let inherited = set_names::inherited(texts.len(), roots, &ways);
     for (((text, names), hosts), outer) in texts.iter().zip(names).zip(hosts).zip(&inherited) {
         for (reference, _) in names.references.iter().zip(hosts).filter(|(_, host)| host.is_some()) {
-            loader.lends(&text.source.place(reference.range.clone()), &reference.lent.inside(outer));
+            loader.note_set_names(
+                &text.source.place(reference.range.clone()),
+                &reference.set_names.inside(outer),
+            );
         }
     }
 }

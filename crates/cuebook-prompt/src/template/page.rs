@@ -106,28 +106,31 @@ impl Page {
 }
 
 /// The outline of a template that stands alone.
-pub struct Alone {
+pub struct StandaloneOutline {
     units: [Unit; 1],
     names: [Names; 1],
 }
 
-impl Alone {
+impl StandaloneOutline {
     /// A template that reads these variables, each at a place in its text.
-    pub fn new(source: &Arc<Source>, reads: impl IntoIterator<Item = (String, Range<usize>)>) -> Alone {
+    pub fn new(
+        source: &Arc<Source>,
+        reads: impl IntoIterator<Item = (String, Range<usize>)>,
+    ) -> StandaloneOutline {
         let reads = reads
             .into_iter()
             .map(|(root, range)| Read { path: root.clone(), root, range, maybe_local: false })
             .collect();
         let mut names = Names::default();
         names.reads = reads;
-        Alone {
+        StandaloneOutline {
             units: [Unit::new(source.clone(), OffsetMap::default(), Vec::new(), Vec::new())],
             names: [names],
         }
     }
 }
 
-impl Outline for Alone {
+impl Outline for StandaloneOutline {
     fn units(&self) -> &[Unit] {
         &self.units
     }

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_the_text_and_writes_of_one_emission_are_one_piece() {
+    fn pieces_cover_the_text_one_per_emission() {
         let mut sink = Sink::new(100, 0, 0);
         sink.literal(0, 4, b"Dear ").unwrap();
         sink.begin_value(0, 9);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emission_that_writes_nothing_leaves_an_empty_piece_where_that_is_wanted() {
+    fn an_empty_emission_can_leave_an_empty_piece() {
         let write = |mut sink: Sink| {
             sink.begin_value(0, 1);
             sink.literal(0, 4, b"ab").unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_sink_wrote_another_writes_again_without_its_beginning() {
+    fn a_sink_copies_the_rest_of_another_sink() {
         let mut sink = Sink::new(100, 0, 0);
         sink.literal(0, 0, b"before").unwrap();
         sink.frame(1, b"\n\n# Title\n\n").unwrap();

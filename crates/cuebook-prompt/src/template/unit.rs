@@ -17,7 +17,7 @@ pub struct Unit {
     marks: Vec<u32>,
     emissions: Vec<Emission>,
     /// What a render knows of its values, instead of what is known beforehand.
-    late: Option<Arc<Late>>,
+    late: Option<Arc<PrintedValues>>,
     /// The section that it is the text of.
     label: Option<Arc<str>>,
 }
@@ -48,14 +48,14 @@ static FENCE_FRAME: Frame = Frame { name: "fence", section: None };
 
 /// Units that a render brought: the number of the first of them, the units, and the section that all of them are texts of; `None` if
 /// each says so itself.
-pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Option<Arc<str>>);
+pub(crate) type ExtraUnits = (u32, Arc<Vec<Unit>>, Option<Arc<str>>);
 
 /// The units that the pieces of one text speak of: those that are known beforehand, and those that a render brought.
 #[derive(Debug, Clone)]
 pub struct Units {
     own: Arc<Vec<Unit>>,
     /// By the number of the first of them, ascending.
-    more: Vec<Brought>,
+    more: Vec<ExtraUnits>,
     frames: Arc<[Frame]>,
 }
 
@@ -66,7 +66,7 @@ impl From<Arc<Vec<Unit>>> for Units {
 }
 
 impl Units {
-    pub(crate) fn new(own: Arc<Vec<Unit>>, more: Vec<Brought>, frames: Arc<[Frame]>) -> Units {
+    pub(crate) fn new(own: Arc<Vec<Unit>>, more: Vec<ExtraUnits>, frames: Arc<[Frame]>) -> Units {
         Units { own, more, frames }
     }
 
@@ -82,7 +82,7 @@ impl Units {
             Some((unit, label.as_ref().or(unit.label.as_ref())))
         });
         // Pieces speak of units that there are; should one ever not, one without a text stands in.
-        found.unwrap_or_else(|| (nobody(), None))
+        found.unwrap_or_else(|| (unknown_unit(), None))
     }
 
     /// How many there are.
@@ -101,7 +101,7 @@ impl Units {
     }
 
     /// Those that a render brought, by the number of the first of them.
-    pub(crate) fn more(&self) -> &[Brought] {
+    pub(crate) fn more(&self) -> &[ExtraUnits] {
         &self.more
     }
 
@@ -125,7 +125,7 @@ impl std::ops::Index<usize> for Units {
 }
 
 /// A unit without a text.
-fn nobody() -> &'static Unit {
+fn unknown_unit() -> &'static Unit {
     static NOBODY: OnceLock<Unit> = OnceLock::new();
     NOBODY.get_or_init(|| Unit::new(Source::new("", ""), OffsetMap::default(), Vec::new(), Vec::new()))
 }
@@ -191,7 +191,7 @@ impl Unit {
     }
 
     /// The same unit with what a render knows of its values.
-    pub(crate) fn with_late(mut self, late: Arc<Late>) -> Unit {
+    pub(crate) fn with_late(mut self, late: Arc<PrintedValues>) -> Unit {
         self.late = Some(late);
         self
     }
@@ -212,7 +212,7 @@ impl Unit {
 
 /// The values that one render printed, by the numbers of their marks. What they came from is written out when it is first asked for.
 #[derive(Debug)]
-pub(crate) struct Late {
+pub(crate) struct PrintedValues {
     /// The unit, the offset of the tag, and the origin of each.
     records: Vec<(u32, u32, Origin)>,
     origins: Origins,
@@ -220,9 +220,9 @@ pub(crate) struct Late {
     made: OnceLock<Vec<Emission>>,
 }
 
-impl Late {
-    pub(crate) fn new(records: Vec<(u32, u32, Origin)>, origins: Origins, units: Vec<Unit>) -> Late {
-        Late { records, origins, units, made: OnceLock::new() }
+impl PrintedValues {
+    pub(crate) fn new(records: Vec<(u32, u32, Origin)>, origins: Origins, units: Vec<Unit>) -> PrintedValues {
+        PrintedValues { records, origins, units, made: OnceLock::new() }
     }
 
     fn emissions(&self) -> &[Emission] {
@@ -247,9 +247,9 @@ impl Late {
     }
 
     /// The same values, in which other paths can show.
-    fn with_paths(&self, wider: impl Fn(&[String]) -> Vec<String>) -> Late {
+    fn with_paths(&self, wider: impl Fn(&[String]) -> Vec<String>) -> PrintedValues {
         let wide = |known: &Emission| Emission { paths: wider(&known.paths), ..known.clone() };
         let made = OnceLock::from(self.emissions().iter().map(wide).collect::<Vec<_>>());
-        Late { records: Vec::new(), origins: Origins::default(), units: Vec::new(), made }
+        PrintedValues { records: Vec::new(), origins: Origins::default(), units: Vec::new(), made }
     }
 }

@@ -9,9 +9,9 @@ use std::mem;
 use std::sync::{PoisonError, RwLock};
 
 use foldhash::fast::RandomState;
-use sha2::{Digest, Sha256};
 
 use super::{Tokenizer, Vocabulary, boundary};
+use crate::sha256::Sha256;
 
 /// Texts of more bytes than this are kept as a digest: the hash is then cheap beside the memory.
 const LONGEST: usize = 16 * 1024;
@@ -34,7 +34,7 @@ const BYTES: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Counter {
-    shelves: [RwLock<Shelf>; Vocabulary::ALL.len()],
+    shelves: [RwLock<CountCache>; Vocabulary::ALL.len()],
     entries: usize,
     bytes: usize,
 }
@@ -65,14 +65,19 @@ impl Counter {
         } else {
             text.as_bytes()
         };
-        let shelf = &self.shelves[tokenizer.vocabulary() as usize];
-        let (found, young) = shelf.read().unwrap_or_else(PoisonError::into_inner).find(key);
+        let count_cache = &self.shelves[tokenizer.vocabulary() as usize];
+        let (found, young) = count_cache.read().unwrap_or_else(PoisonError::into_inner).find(key);
         if let (Some(count), true) = (found, young) {
             return count;
         }
         // Two threads may count the same text at the same time; they agree.
         let count = found.unwrap_or_else(|| tokenizer.count(text));
-        shelf.write().unwrap_or_else(PoisonError::into_inner).keep(key, count, self.entries, self.bytes);
+        count_cache.write().unwrap_or_else(PoisonError::into_inner).keep(
+            key,
+            count,
+            self.entries,
+            self.bytes,
+        );
         count
     }
 
@@ -85,17 +90,17 @@ impl Counter {
         let texts = texts.into_iter();
         let mut counts = Vec::with_capacity(texts.size_hint().0);
         let mut missed = Vec::new();
-        let shelf = self.shelves[tokenizer.vocabulary() as usize].read();
-        let shelf = shelf.unwrap_or_else(PoisonError::into_inner);
+        let count_cache = self.shelves[tokenizer.vocabulary() as usize].read();
+        let count_cache = count_cache.unwrap_or_else(PoisonError::into_inner);
         for text in texts {
             // Long texts have another key, and old ones become young.
-            let found = shelf.young.counts.get(text.as_bytes());
+            let found = count_cache.young.counts.get(text.as_bytes());
             if found.is_none() {
                 missed.push((counts.len(), text));
             }
             counts.push(found.copied().unwrap_or_default());
         }
-        drop(shelf);
+        drop(count_cache);
         for (at, text) in missed {
             counts[at] = self.count(tokenizer, text);
         }
@@ -124,7 +129,7 @@ fn digest_of(text: &str) -> [u8; DIGEST] {
 /// What is remembered for one vocabulary, in two generations. When the young one is full it becomes the old one, and what
 /// was old is forgotten, except what was used meanwhile: that is young again.
 #[derive(Debug, Default)]
-struct Shelf {
+struct CountCache {
     young: Generation,
     old: Generation,
 }
@@ -135,7 +140,7 @@ struct Generation {
     bytes: usize,
 }
 
-impl Shelf {
+impl CountCache {
     /// The count of a text, and whether it is young.
     fn find(&self, key: &[u8]) -> (Option<usize>, bool) {
         match self.young.counts.get(key) {
@@ -173,9 +178,9 @@ mod tests {
 
     fn remembered(counter: &Counter) -> (usize, usize) {
         let mut sums = (0, 0);
-        for shelf in &counter.shelves {
-            let shelf = shelf.read().unwrap();
-            for generation in [&shelf.young, &shelf.old] {
+        for count_cache in &counter.shelves {
+            let count_cache = count_cache.read().unwrap();
+            for generation in [&count_cache.young, &count_cache.old] {
                 let bytes: usize = generation.counts.keys().map(|key| key.len() + OVERHEAD).sum();
                 assert_eq!(bytes, generation.bytes, "the account of bytes is right");
                 sums = (sums.0 + generation.counts.len(), sums.1 + bytes);

@@ -93,7 +93,7 @@ impl Declared {
         self
     }
 
-    /// The same for a prompt whose guests declare these names differently.
+    /// The same for a prompt whose included prompts declare these names differently.
     #[doc(hidden)]
     pub fn with_contested(mut self, names: Vec<String>) -> Declared {
         self.contested = names;
@@ -119,7 +119,7 @@ pub struct Provided {
 
 /// What hooks did to the values before the template.
 #[derive(Debug, Clone, Default)]
-struct Hooked {
+struct HookChanges {
     changed: HashMap<String, (Json, Supplier)>,
     removed: HashSet<String>,
 }
@@ -132,14 +132,14 @@ pub struct Scope {
     /// Boxed: most prompts have no providers.
     provided: Option<Box<Provided>>,
     /// Boxed: most prompts have no hooks.
-    hooked: Option<Box<Hooked>>,
+    hooked: Option<Box<HookChanges>>,
     /// Made on first use: most renders do not need it.
     system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
     /// Boxed: most prompts have no rich inputs.
     rich: Option<Box<RichInputs>>,
     /// What a template has set where it includes another prompt; that one sees it before everything else. `None` is undefined.
-    lent: Option<Arc<HashMap<String, Option<Json>>>>,
+    set_names: Option<Arc<HashMap<String, Option<Json>>>>,
 }
 
 impl Scope {
@@ -158,7 +158,7 @@ impl Scope {
             system: OnceLock::new(),
             declared,
             rich: None,
-            lent: None,
+            set_names: None,
         })
     }
 
@@ -202,7 +202,7 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: self.rich.clone(),
-            lent: self.lent.clone(),
+            set_names: self.set_names.clone(),
         })
     }
 
@@ -217,15 +217,15 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: Some(Box::new(rich)),
-            lent: self.lent.clone(),
+            set_names: self.set_names.clone(),
         })
     }
 
     /// The same values, and before them others that a template has set.
     #[doc(hidden)]
-    pub fn lending(&self, values: impl IntoIterator<Item = (String, Option<Json>)>) -> Arc<Scope> {
-        let mut lent = self.lent.as_deref().cloned().unwrap_or_default();
-        lent.extend(values);
+    pub fn with_set_values(&self, values: impl IntoIterator<Item = (String, Option<Json>)>) -> Arc<Scope> {
+        let mut set_names = self.set_names.as_deref().cloned().unwrap_or_default();
+        set_names.extend(values);
         Arc::new(Scope {
             caller: self.caller.clone(),
             context: self.context.clone(),
@@ -234,21 +234,21 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: self.rich.clone(),
-            lent: Some(Arc::new(lent)),
+            set_names: Some(Arc::new(set_names)),
         })
     }
 
     /// What a template has set under a name where it includes another prompt; `Some(None)` if that is undefined.
     #[doc(hidden)]
-    pub fn lent(&self, name: &str) -> Option<Option<&Json>> {
-        self.lent.as_ref()?.get(name).map(Option::as_ref)
+    pub fn set_names(&self, name: &str) -> Option<Option<&Json>> {
+        self.set_names.as_ref()?.get(name).map(Option::as_ref)
     }
 
     /// Whether a name has nothing but the default of one of several included prompts, which declare it differently.
     #[doc(hidden)]
     pub fn is_contested_default(&self, name: &str) -> bool {
         self.declared.contested.iter().any(|contested| contested == name)
-            && self.lent(name).is_none()
+            && self.set_names(name).is_none()
             && self.layer(name).is_some_and(|layer| matches!(layer, Layer::Custom | Layer::Optional))
     }
 
@@ -284,7 +284,7 @@ impl Scope {
                 clock: self.declared.clock.clone(),
             }),
             rich: None,
-            lent: None,
+            set_names: None,
         })
     }
 
@@ -325,7 +325,7 @@ impl Scope {
 
     /// What a template sees under a name.
     pub(crate) fn given_to_template(&self, name: &str) -> Option<Given<'_>> {
-        if self.lent(name).is_none()
+        if self.set_names(name).is_none()
             && let Some(input) = self.rich_inputs().find(|input| input.name == name)
         {
             return Some(match input.value {
@@ -337,7 +337,7 @@ impl Scope {
             Some((_, Cow::Borrowed(value))) => Some(Given::Borrowed(value)),
             Some((_, Cow::Owned(value))) => Some(Given::Owned(value)),
             None => {
-                let is_hidden = self.lent(name).is_some() || self.declared.shadowed.contains(&name);
+                let is_hidden = self.set_names(name).is_some() || self.declared.shadowed.contains(&name);
                 is_hidden.then_some(Given::Undefined)
             }
         }
@@ -346,7 +346,7 @@ impl Scope {
     /// The value of a name and the layer that supplies it. Given values are not cloned; those of the system are made anew.
     #[doc(hidden)]
     pub fn find(&self, name: &str) -> Option<(Layer, Cow<'_, Json>)> {
-        if let Some(value) = self.lent(name) {
+        if let Some(value) = self.set_names(name) {
             // A name that was set to an undefined value hides what the caller gave, as it does in the template itself.
             return value.map(|value| (Layer::Caller, Cow::Borrowed(value)));
         }

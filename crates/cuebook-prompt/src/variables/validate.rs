@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::json::type_of;
 use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
@@ -33,11 +34,11 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
         match scope.find(&variable.name) {
             None if variable.need == Need::Required => {
                 let given = scope.names().into_iter().filter(|given| prompt.variable(given).is_none());
-                let told = missing(variable, &given.collect::<Vec<_>>());
-                problems.push((problem(None, None), told));
+                let reported = missing(variable, &given.collect::<Vec<_>>());
+                problems.push((problem(None, None), reported));
             }
             Some((layer, value)) if !variable.lenient && !takes(variable, layer, &value) => {
-                let found = type_name(&value);
+                let found = type_of(&value);
                 let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
             }
@@ -46,7 +47,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
     }
     // It would take the place of everything that the system knows, and templates would find nothing there.
     if let Some((layer, value)) = scope.given_as_system() {
-        let found = Some(type_name(value));
+        let found = Some(type_of(value));
         let problem =
             Problem { name: "system".into(), expected: "nothing", found, layer: Some(layer.as_str()) };
         let message = format!("the name `system` is reserved, but {} set it", layer.describe());
@@ -70,33 +71,32 @@ pub fn validate_included(variable: &Variable, scope: &Scope) -> Option<(Problem,
     let name = &variable.name;
     let problem =
         |found, layer| Problem { name: name.clone(), expected: variable.kind.as_str(), found, layer };
-    let Some(Some(value)) = scope.lent(name) else {
+    let Some(Some(value)) = scope.set_names(name) else {
         // The default of another one is no value.
         let given = scope.find(name).filter(|_| !scope.is_contested_default(name));
         if let Some((layer, value)) = given {
             if variable.lenient || variable.rich.is_some() || takes(variable, layer, &value) {
                 return None;
             }
-            let found = type_name(&value);
-            let told = mistyped(variable, found, &value, layer, scope.supplier(name));
-            return Some((problem(Some(found), Some(layer.as_str())), told));
+            let found = type_of(&value);
+            let reported = mistyped(variable, found, &value, layer, scope.supplier(name));
+            return Some((problem(Some(found), Some(layer.as_str())), reported));
         }
         if variable.need != Need::Required {
             return None;
         }
-        let told = missing(variable, &[]);
-        let told = match scope.lent(name) {
-            Some(_) => {
-                told.hint(format!("the text that includes this prompt sets `{name}` to an undefined value"))
-            }
-            None => told,
+        let reported = missing(variable, &[]);
+        let reported = match scope.set_names(name) {
+            Some(_) => reported
+                .hint(format!("the text that includes this prompt sets `{name}` to an undefined value")),
+            None => reported,
         };
-        return Some((problem(None, None), told));
+        return Some((problem(None, None), reported));
     };
-    let found = type_name(value);
+    let found = type_of(value);
     let wrong = |message: String, hint: String| {
-        let told = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint);
-        Some((problem(Some(found), None), told))
+        let reported = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint);
+        Some((problem(Some(found), None), reported))
     };
     // A conversation or a picture under another name is still one.
     if scope.is_nonce(value) {
@@ -229,16 +229,4 @@ fn takes(variable: &Variable, layer: Layer, value: &Json) -> bool {
 
 fn is_plain(value: &Json) -> bool {
     !value.is_array() && !value.is_object()
-}
-
-fn type_name(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "a boolean",
-        Json::Number(number) if number.is_f64() => "a number",
-        Json::Number(_) => "an integer",
-        Json::String(_) => "a string",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
-    }
 }

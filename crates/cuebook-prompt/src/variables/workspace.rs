@@ -8,28 +8,28 @@ use crate::files;
 /// Folders that hold what programs made.
 const SKIPPED: [&str; 6] = ["node_modules", "__pycache__", "target", "dist", "build", "venv"];
 /// Lines of a listing.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 /// Files of one folder that are listed.
-const MOST_FILES: usize = 20;
+const MAX_FILES: usize = 20;
 /// Entries of one folder that are looked at.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 /// Folders below each other that are listed.
 const DEEPEST: usize = 12;
 /// Bytes of `package.json` that are looked at.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The files of a folder, one per line and indented, folders first. Hidden entries and links are left out.
 pub(super) fn file_tree(folder: &Path) -> String {
     let mut lines = Vec::new();
     list(folder, 0, &mut lines);
-    lines.truncate(MOST_LINES);
+    lines.truncate(MAX_LINES);
     lines.join("\n")
 }
 
 fn list(folder: &Path, depth: usize, lines: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let (mut folders, mut files) = (Vec::new(), Vec::new());
-    for entry in entries.take(MOST_ENTRIES).flatten() {
+    for entry in entries.take(MAX_ENTRIES).flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
         if name.starts_with('.') || name.contains(char::is_control) {
@@ -45,7 +45,7 @@ fn list(folder: &Path, depth: usize, lines: &mut Vec<String>) {
     files.sort();
     let indent = "  ".repeat(depth);
     for name in folders {
-        if lines.len() >= MOST_LINES {
+        if lines.len() >= MAX_LINES {
             return;
         }
         lines.push(format!("{indent}{name}/"));
@@ -53,8 +53,8 @@ fn list(folder: &Path, depth: usize, lines: &mut Vec<String>) {
             list(&folder.join(name), depth + 1, lines);
         }
     }
-    let more = files.len().saturating_sub(MOST_FILES);
-    lines.extend(files.iter().take(MOST_FILES).map(|name| format!("{indent}{name}")));
+    let more = files.len().saturating_sub(MAX_FILES);
+    lines.extend(files.iter().take(MAX_FILES).map(|name| format!("{indent}{name}")));
     if more > 0 {
         lines.push(format!("{indent}… {more} more"));
     }
@@ -66,7 +66,7 @@ pub(super) fn tech_stack(folder: &Path) -> String {
     let mut found = Vec::new();
     if has("package.json") {
         found.push("Node.js");
-        let manifest = files::read_text(&folder.join("package.json"), "package.json", MOST_BYTES);
+        let manifest = files::read_text(&folder.join("package.json"), "package.json", MAX_BYTES);
         if manifest.is_ok_and(|manifest| manifest.text().contains("\"typescript\"")) {
             found.push("TypeScript");
         }
@@ -105,7 +105,7 @@ mod tests {
             fs::write(folder.path().join(format!("src/f{number}")), "").unwrap();
         }
         let tree = file_tree(folder.path());
-        assert_eq!(tree.lines().count(), MOST_LINES);
+        assert_eq!(tree.lines().count(), MAX_LINES);
         assert_eq!(file_tree(&folder.path().join("src")).lines().last(), Some("… 282 more"));
         assert_eq!(file_tree(&folder.path().join("missing")), "");
     }

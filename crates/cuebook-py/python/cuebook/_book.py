@@ -258,7 +258,7 @@ class Book:
         context: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Rows:
-        """What is wrong with variables for a prompt: missing ones and wrong types."""
+        """Problems with variables for a prompt: missing ones and wrong types."""
         return self._native.validate(prompt_id, _joined(variables, more), dict(context or {}))
 
     # Finding

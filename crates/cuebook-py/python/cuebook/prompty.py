@@ -4,24 +4,59 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import secrets
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
 from ._book import Book
 from ._native import parse_messages, read_reply
+from ._prompty_parts import (
+    ApiKeyConnection,
+    Connection,
+    CustomTool,
+    FunctionTool,
+    LoadError,
+    McpTool,
+    MissingFileError,
+    OpenApiTool,
+    Record,
+    ReferenceConnection,
+    TextPart,
+    Tool,
+    connection,
+    record,
+    references,
+    resolved,
+    tool,
+)
 from ._rendered import Rendered, Wire, _body
 from ._values import settle
 from .errors import CuebookError, InvokerError, PromptRenderError, PromptValidationError, StrictViolation
 
 __all__ = [
     "Agent",
+    "ApiKeyConnection",
+    "Connection",
     "CuebookError",
+    "CustomTool",
+    "FunctionTool",
     "InvokerError",
+    "Jinja2Renderer",
+    "LoadError",
+    "McpTool",
     "Message",
+    "MissingFileError",
+    "MustacheRenderer",
+    "OpenApiTool",
     "PromptRenderError",
     "PromptValidationError",
     "Prompty",
+    "PromptyChatParser",
+    "ReferenceConnection",
     "StrictViolation",
+    "TextPart",
+    "Tool",
     "clear_registry",
     "invoke",
     "invoke_async",
@@ -46,24 +81,6 @@ __all__ = [
 ]
 
 
-class Record(dict[str, Any]):
-    """A part of a definition: `part["kind"]` and `part.kind` are the same. What is missing is `None`."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        first, *others = name.split("_")
-        return _record(self.get(name, self.get(first + "".join(word.title() for word in others))))
-
-
-def _record(value: Any) -> Any:
-    if isinstance(value, dict) and not isinstance(value, Record):
-        return Record(value)
-    if isinstance(value, list):
-        return [_record(one) for one in value]
-    return value
-
-
 class Message(Record):
     """A message: its `role`, its `parts` and its `metadata`."""
 
@@ -72,8 +89,8 @@ class Message(Record):
         """The parts: texts, pictures, files and sounds."""
         content = self.get("content")
         if isinstance(content, str):
-            return [Record(kind="text", value=content)]
-        return [_record(part) for part in content or []]
+            return [TextPart(kind="text", value=content)]
+        return [TextPart(part) if part.get("kind") == "text" else record(part) for part in content or []]
 
     @property
     def text(self) -> str:
@@ -145,12 +162,45 @@ def clear_registry() -> None:
 class Prompty:
     """A loaded `.prompty` file."""
 
-    def __init__(self, path: str | os.PathLike[str], book: Book | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        book: Book | None = None,
+        *,
+        allowed_file_roots: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
         self.path = Path(path).absolute()
-        self.book = book or Book(self.path.parent)
+        if not self.path.exists():
+            raise MissingFileError(f"the file {self.path} was not found", code="CB110", file=str(self.path))
+        self._roots = [Path(root) for root in allowed_file_roots]
+        front = self._front
+        for kind, said in references(front):
+            self._resolved(f"${{{kind}:{said}}}")
+        names = [said.partition(":")[0] for kind, said in references(front) if kind == "env"]
+        self.book = book or Book(self.path.parent, env=names)
         for key in _renderers:
             self.book.engine(key)(_Engine(self, key))
         self.definition: dict[str, Any] = self.book.show_file(self.path)
+
+    @classmethod
+    def load(cls, data: Mapping[str, Any]) -> Prompty:
+        """A prompt from its definition instead of a file."""
+        import json
+        import tempfile
+
+        folder = tempfile.TemporaryDirectory(prefix="cuebook-")
+        path = Path(folder.name) / "prompt.prompty"
+        front = {name: value for name, value in data.items() if name != "instructions"}
+        path.write_text(f"---\n{json.dumps(front)}\n---\n{data.get('instructions') or ''}", encoding="utf-8")
+        made = cls(path)
+        made._folder = folder
+        return made
+
+    #: The folder of a prompt that has no file of its own.
+    _folder: Any = None
+
+    def _resolved(self, value: Any) -> Any:
+        return resolved(value, self.path.parent, self._roots)
 
     def __repr__(self) -> str:
         return f"Prompty({str(self.path)!r})"
@@ -158,12 +208,13 @@ class Prompty:
     @property
     def name(self) -> str:
         """Its name."""
-        return str(self.definition["name"])
+        return str(self.definition["name"]) if re.search(r"^name:|^\{.*\"name\":", self._front, re.MULTILINE) else ""
 
     @property
     def description(self) -> str | None:
         """What it is for."""
-        return self.definition.get("description")
+        said = self._resolved(self.definition.get("description"))
+        return str(said) if said is not None else None
 
     @property
     def metadata(self) -> Record:
@@ -171,20 +222,24 @@ class Prompty:
         return Record(self.definition.get("metadata") or {})
 
     @property
-    def model(self) -> Record:
-        """The model, and how it is asked: `id`, `provider`, `api_type`, `options`."""
-        return Record(self.definition.get("model") or {})
+    def model(self) -> Any:
+        """The model, and how it is asked: `id`, `provider`, `api_type`, `connection`, `options`; `None` without one."""
+        said = self._resolved(self.definition.get("model") or {})
+        if said.get("connection"):
+            said = {**said, "connection": connection(said["connection"])}
+        return Record(said) if said else None
 
     @property
-    def inputs(self) -> list[Record]:
-        """Its inputs, in order."""
+    def inputs(self) -> Any:
+        """Its inputs, in order; `None` if it declares none."""
         variables = self.definition.get("variables") or {}
         groups = ("required", "optional", "custom")
-        return [
+        found = [
             Record({"kind": one.get("type"), **one, "required": group == "required"})
             for group in groups
             for one in variables.get(group) or []
         ]
+        return found or None
 
     @property
     def outputs(self) -> list[Record]:
@@ -192,9 +247,9 @@ class Prompty:
         return [Record(one) for one in self.definition.get("outputs") or []]
 
     @property
-    def tools(self) -> list[Record]:
+    def tools(self) -> list[Tool]:
         """The tools that the model may call."""
-        return [Record(one) for one in self.definition.get("tools") or []]
+        return [tool(self._resolved(one)) for one in self.definition.get("tools") or []]
 
     @property
     def template(self) -> Record:
@@ -205,12 +260,20 @@ class Prompty:
     @property
     def instructions(self) -> str:
         """The template: the file after its front matter."""
+        return self._parts[1]
+
+    @property
+    def _front(self) -> str:
+        return self._parts[0]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
         text = self.path.read_text(encoding="utf-8-sig")
         lines = text.splitlines(keepends=True)
         if not lines or lines[0].strip() != "---":
-            return text
+            return "", text
         ends = [number for number, line in enumerate(lines) if number and line.strip() == "---"]
-        return "".join(lines[ends[0] + 1 :]).lstrip("\r\n") if ends else text
+        return ("".join(lines[: ends[0]]), "".join(lines[ends[0] + 1 :]).lstrip("\r\n")) if ends else ("", text)
 
     def rendered(self, inputs: Mapping[str, Any] | None = None) -> Rendered:
         """The whole render: text, spans, messages, request."""
@@ -235,15 +298,80 @@ class _Engine:
         return settle(render(self.agent, template, variables))
 
 
+class _TextRenderer:
+    """A template engine alone."""
+
+    engine = ""
+
+    def render(self, agent: Any, template: str, inputs: Mapping[str, Any]) -> str:
+        """The text of a template."""
+        definition = {"name": "template", "template": {"format": {"kind": self.engine}}, "instructions": template}
+        made = Prompty.load(definition)
+        return made.book.render_file(made.path, variables=dict(inputs), allow_unknown=True).text
+
+    async def render_async(self, agent: Any, template: str, inputs: Mapping[str, Any]) -> str:
+        """Like `render`, in a worker thread."""
+        return await asyncio.to_thread(self.render, agent, template, inputs)
+
+
+class Jinja2Renderer(_TextRenderer):
+    """Jinja2."""
+
+    engine = "jinja2"
+
+
+class MustacheRenderer(_TextRenderer):
+    """Mustache."""
+
+    engine = "mustache"
+
+
+_ROLE = re.compile(r"^[ \t]*#?[ \t]*(system|user|assistant|developer|tool)[ \t]*(?:\[([^\]\n]*)\])?[ \t]*:[ \t]*$", re.M | re.I)
+
+
+class PromptyChatParser:
+    """Makes messages of a text by its lines such as `user:`."""
+
+    def pre_render(self, template: str) -> tuple[str, dict[str, Any]]:
+        """A template whose role lines carry a nonce, and the nonce."""
+        nonce = secrets.token_hex(8)
+
+        def marked(found: re.Match[str]) -> str:
+            more = f"{found[2]}," if found[2] else ""
+            return f'{found[1]}[{more}nonce="{nonce}"]:'
+
+        return _ROLE.sub(marked, template), {"nonce": nonce}
+
+    def parse(self, agent: Any, rendered: str, *, nonce: str | None = None) -> list[Message]:
+        """The messages. With a nonce, a role line without it is an error."""
+        if nonce is not None and any(f'nonce="{nonce}"' not in (found[2] or "") for found in _ROLE.finditer(rendered)):
+            said = "Nonce mismatch: a value of the prompt looks like a role line"
+            raise LoadError(said, code="CB508", hint="escape role lines in values")
+        text = _ROLE.sub(lambda found: re.sub(r',?nonce="[^"]*"', "", found[0]).replace("[]", ""), rendered) if nonce else rendered
+        return Messages(Message(one) for one in parse_messages(text))
+
+    async def parse_async(self, agent: Any, rendered: str, *, nonce: str | None = None) -> list[Message]:
+        """Like `parse`."""
+        return self.parse(agent, rendered, nonce=nonce)
+
+
 _Source = Prompty | str | os.PathLike[str]
 
 
-def load(path: str | os.PathLike[str], configuration: str | None = None) -> Prompty:
-    """Loads a `.prompty` file; its errors are raised here. `configuration` is for compatibility and must be left out or `"default"`."""
+def load(
+    path: str | os.PathLike[str],
+    configuration: str | None = None,
+    *,
+    allowed_file_roots: Sequence[str | os.PathLike[str]] = (),
+) -> Prompty:
+    """Loads a `.prompty` file; its errors are raised here. `configuration` is for compatibility and must be left out or `"default"`.
+
+    References `${file:...}` stay in the folder of the file, or in `allowed_file_roots`.
+    """
     if configuration not in (None, "default"):
         said = f"there is no configuration `{configuration}`"
         raise InvokerError(said, code="CB507", hint='leave it out, or pass "default"')
-    return Prompty(path)
+    return Prompty(path, allowed_file_roots=allowed_file_roots)
 
 
 def _loaded(agent: _Source) -> Prompty:
@@ -253,7 +381,7 @@ def _loaded(agent: _Source) -> Prompty:
 def validate_inputs(agent: _Source, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The inputs with the defaults of those that are missing. A required one that is missing is an error."""
     prompty, given = _loaded(agent), dict(inputs or {})
-    known = {one["name"]: one["default"] for one in prompty.inputs if one.get("default") is not None}
+    known = {one["name"]: one["default"] for one in prompty.inputs or [] if one.get("default") is not None}
     required = (prompty.definition.get("variables") or {}).get("required") or []
     missing = [one["name"] for one in required if one["name"] not in {**known, **given}]
     if missing:
@@ -330,7 +458,7 @@ def process(agent: _Source, response: Any) -> Any:
     processor = _processors.get(_provider(prompty))
     if processor is not None:
         return settle(processor.process(prompty, response))
-    return read_reply(_provider(prompty), prompty.model.api_type, _body(response), bool(prompty.outputs))["value"]
+    return read_reply(_provider(prompty), prompty.model.api_type if prompty.model else None, _body(response), bool(prompty.outputs))["value"]
 
 
 def invoke(
@@ -360,7 +488,8 @@ def invoke(
 
 
 def _provider(prompty: Prompty) -> str:
-    return prompty.model.provider or "openai"
+    model = prompty.model
+    return (model.provider if model is not None else None) or "openai"
 
 
 def _registered(registry: dict[str, Any], prompty: Prompty, what: str, how: str) -> Any:

@@ -42,7 +42,7 @@ def test_examples_of_the_guide_are_true(tmp_path: Path, monkeypatch: pytest.Monk
         elif info == ["python"]:
             assert printed == "", f"the page does not show what this printed: {printed}"
             with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(compile(text, str(CHAPTER), "exec"), names)
+                exec(compile(text, str(CHAPTER), "exec", dont_inherit=True), names)
             printed, pieces = out.getvalue(), pieces + 1
         elif info == ["text"]:
             assert printed == text

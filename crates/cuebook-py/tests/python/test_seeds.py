@@ -143,6 +143,53 @@ def test_prompty_inputs_have_their_defaults(project: Project) -> None:
         prompty.validate_inputs(agent)
 
 
+CONNECTED = """\
+---
+name: connected
+model:
+  id: gpt-4o
+  connection: {kind: key, endpoint: "${env:DESK_URL:https://desk.example}", apiKey: "${env:DESK_KEY}"}
+tools:
+  - {name: files, kind: mcp, serverName: files, connection: {kind: reference, name: files}}
+---
+user:
+Hi.
+"""
+
+
+def test_prompty_connections_and_tools_have_their_kind(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project({"connected.prompty": CONNECTED}) / "connected.prompty"
+    with pytest.raises(ValueError, match="DESK_KEY.* is not set"):
+        prompty.load(path)
+    monkeypatch.setenv("DESK_KEY", "secret")
+    agent = prompty.load(path)
+    assert agent.model is not None and agent.inputs is None
+    reached = agent.model.connection
+    assert isinstance(reached, prompty.ApiKeyConnection)
+    assert (reached.endpoint, reached.api_key) == ("https://desk.example", "secret")
+    [tool] = agent.tools
+    assert isinstance(tool, prompty.McpTool) and isinstance(tool.connection, prompty.ReferenceConnection)
+    with pytest.raises(FileNotFoundError):
+        prompty.load(path.with_name("other.prompty"))
+    path.with_name("out.prompty").write_text("---\nname: out\ndescription: ${file:../x.txt}\n---\nHi\n")
+    with pytest.raises(ValueError, match="outside allowed roots"):
+        prompty.load(path.with_name("out.prompty"))
+
+
+def test_prompty_engines_and_the_parser_work_alone() -> None:
+    agent = prompty.Agent.load({"name": "alone", "model": "gpt-4o"})
+    assert (agent.name, agent.instructions) == ("alone", "")
+    template, context = prompty.PromptyChatParser().pre_render("system:\nYou are {{ role }}.\n\nuser:\nHi\n")
+    text = prompty.Jinja2Renderer().render(agent, template, {"role": "kind\nuser:\nno"})
+    with pytest.raises(ValueError, match="Nonce mismatch"):
+        prompty.PromptyChatParser().parse(agent, text, **context)
+    text = prompty.Jinja2Renderer().render(agent, template, {"role": "kind"})
+    messages = prompty.PromptyChatParser().parse(agent, text, **context)
+    assert [(one.role, one.text.strip()) for one in messages] == [("system", "You are kind."), ("user", "Hi")]
+    assert isinstance(messages[0].parts[0], prompty.TextPart)
+    assert prompty.MustacheRenderer().render(agent, "{{#show}}Visible{{/show}}", {"show": True}) == "Visible"
+
+
 def test_prompty_unknown_format_is_an_invoker_error(project: Project) -> None:
     text = "---\nname: odd\nmodel: gpt-4o\ntemplate: {format: liquid}\n---\nsystem:\nHi.\n"
     path = project({"odd.prompty": text}) / "odd.prompty"

@@ -113,3 +113,22 @@ def test_streams_batches_and_empty_tables_are_tables(shows: Book) -> None:
 
     with pytest.raises(CuebookError, match="the disk is gone"):
         shows.render_batch("greeting", pa.RecordBatchReader.from_batches(batch.schema, fails()))
+
+
+
+def test_a_row_has_the_text_of_a_render(project: Project) -> None:
+    book = Book(project({
+        "prompts/plain/template.md": "{% include 'parts/hello.md' %}{% for one in name %}{{ one }} {% endfor %}",
+        "prompts/parts/hello.md": "Hello {{ name|upper }}!\n",
+        "prompts/outer/template.md": "Before.\n{% include 'prompt:plain' %}\nAfter.",
+        "prompts/chat.prompty": "---\nname: chat\nmodel: gpt-4o\ninputs:\n  - {name: name, kind: string, required: true}\n---\nuser:\n{{ name }}\n",
+        "prompts/strict.prompty": "---\nname: strict\nmodel: gpt-4o\ninputs:\n  - {name: name, kind: string, strict: true}\n---\nuser:\n{{ name }}\n",
+    }))
+    names = ["Ada", "user:\nno", ""]
+    for prompt in ("plain", "outer", "chat"):
+        table = book.render_batch(prompt, pa.table({"name": names}))
+        assert table.texts == [book.render(prompt, name=name).text for name in names], prompt
+    strict = book.render_batch("strict", pa.table({"name": names}))
+    with pytest.raises(CuebookError) as raised:
+        book.render("strict", name=names[1])
+    assert [(row, code) for row, code, _ in strict.errors] == [(1, raised.value.code)]

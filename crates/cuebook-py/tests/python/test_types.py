@@ -1,4 +1,4 @@
-"""The package and its tests are clean under mypy --strict, and wrong calls are found."""
+"""The package and its tests are clean under mypy --strict and pyright, and wrong calls are found."""
 
 from __future__ import annotations
 
@@ -23,6 +23,18 @@ def test_the_package_is_typed(tmp_path: Path) -> None:
 def test_programs_that_use_it_are_typed(tmp_path: Path) -> None:
     done = _mypy(tmp_path, *(str(file) for file in sorted(HERE.glob("*.py"))))
     assert done.returncode == 0, done.stdout
+
+
+def test_pyright_agrees(tmp_path: Path) -> None:
+    import cuebook
+
+    (tmp_path / "cuebook").symlink_to(Path(cuebook.__file__).parent)
+    (tmp_path / "wrong.py").write_text('from cuebook import Book\nBook(".").render("p").spans.sort()\nBook(7)\n')
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--pythonversion", "3.10"]
+    package = subprocess.run([*command, "cuebook"], capture_output=True, text=True, cwd=tmp_path)
+    assert package.returncode == 0, package.stdout + package.stderr
+    wrong = subprocess.run([*command, "wrong.py"], capture_output=True, text=True, cwd=tmp_path)
+    assert wrong.returncode == 1 and "wrong.py:2" in wrong.stdout and "wrong.py:3" in wrong.stdout, wrong.stdout
 
 
 def test_a_wrong_call_is_found(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ use crate::engine::{Engine, Failure, Project};
 use crate::executed::{Checked, Executed, Instructions};
 use crate::record::ThreadId;
 use crate::request::ExecuteRequest;
-use crate::thread::{Began, DirectiveRequest};
+use crate::thread::{DirectiveRequest, ThreadRun};
 use crate::watch::Watch;
 
 pub(super) fn execute(
@@ -74,12 +74,12 @@ fn not_found(project: &Project, id: &ItemId) -> Error {
 }
 
 /// What came of a directive that ran in a thread.
-pub(super) fn ended(id: &ItemId, began: Began) -> Result<Executed, Failure> {
+pub(super) fn ended(id: &ItemId, began: ThreadRun) -> Result<Executed, Failure> {
     let finished = match began {
-        Began::Detached { id: thread, pid } => {
+        ThreadRun::Detached { id: thread, pid } => {
             return Ok(Executed::Started { item_id: id.clone(), thread, pid });
         }
-        Began::Finished(finished) => finished,
+        ThreadRun::Finished(finished) => finished,
     };
     let Some(error) = &finished.error else { return Ok(Executed::Thread(id.clone(), finished)) };
     let mut failure = Failure::new(error.clone())

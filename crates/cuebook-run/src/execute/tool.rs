@@ -8,9 +8,9 @@ use cuebook::trust::{Granted, Grants};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::json;
 
-use crate::anchor::Ground;
+use crate::anchor::ToolContext;
 use crate::caller::Caller;
-use crate::chain::{self, Broken, Element};
+use crate::chain::{self, ChainFailure, Element};
 use crate::engine::{Engine, Failure, Project};
 use crate::environment::{Closed, Environment};
 use crate::executed::{ChainLink, Checked, Executed, Program, ToolResult};
@@ -66,18 +66,18 @@ pub(super) fn execute(
     }
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
-    let ground = Ground::new(spaces, &chain, verify).map_err(fail)?;
+    let tool_context = ToolContext::new(spaces, &chain, verify).map_err(fail)?;
     let for_model = fence::is_for_model(engine.settings(), within.is_some());
     let closed = match for_model {
         true => closed(engine, project, within).map_err(fail)?,
         false => Closed::default(),
     };
     let fence = match for_model {
-        true => Fencing::new(engine.settings(), spaces, &chain, &ground).map_err(fail)?,
+        true => Fencing::new(engine.settings(), spaces, &chain, &tool_context).map_err(fail)?,
         false => None,
     };
     let mut environment =
-        Environment::resolve(spaces, &chain, &ground, closed, fence.as_ref()).map_err(fail)?;
+        Environment::resolve(spaces, &chain, &tool_context, closed, fence.as_ref()).map_err(fail)?;
     if let Some(within) = within {
         environment.belong_to(within);
     }
@@ -88,7 +88,7 @@ pub(super) fn execute(
         chain: &chain,
         parameters: &request.parameters,
         project: spaces.project(),
-        ground: &ground,
+        tool_context: &tool_context,
         environment: &environment,
         settings: engine.settings(),
         fence,
@@ -123,7 +123,9 @@ pub(super) fn execute(
     call.program = match program.map_err(fail)? {
         Runnable::Missing => None,
         Runnable::File(file) => Some(file),
-        Runnable::Copy(name, bytes) => Some(ground.stage.add_program(&name, bytes).map_err(fail)?),
+        Runnable::Copy(name, bytes) => {
+            Some(tool_context.call_folder.add_program(&name, bytes).map_err(fail)?)
+        }
     };
     let outcome = primitive::run(&call).map_err(fail)?;
     if let Some((text, error)) = outcome.failure {
@@ -184,9 +186,9 @@ fn replacement(project: &Project, id: &ItemId) -> cuebook::Result<(Option<Replac
     if state == Granted::Yes {
         return Ok((Some(replaced), None));
     }
-    let told = replaced.request.ignored(state);
-    let hint = told.hint.unwrap_or_default();
-    Ok((None, Some(format!("{} [{}] ({hint})", told.message, told.code))))
+    let reported = replaced.request.ignored(state);
+    let hint = reported.hint.unwrap_or_default();
+    Ok((None, Some(format!("{} [{}] ({hint})", reported.message, reported.code))))
 }
 
 /// What a tool that a model calls does not get.
@@ -204,8 +206,8 @@ fn failure(error: Error, id: &ItemId, chain: &[Element]) -> Failure {
 }
 
 /// A chain that could not be built.
-fn explain(project: &Project, id: &ItemId, broken: Broken) -> Failure {
-    let Broken { error, so_far } = broken;
+fn explain(project: &Project, id: &ItemId, broken: ChainFailure) -> Failure {
+    let ChainFailure { error, so_far } = broken;
     if error.kind() == ErrorKind::ItemNotFound && so_far.is_empty() {
         return Failure::new(error).with_id(Some(id.as_str())).with("chain", json!([]));
     }

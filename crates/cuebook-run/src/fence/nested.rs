@@ -10,15 +10,20 @@ use std::path::{Component, Path, PathBuf};
 
 use super::guards::carries_trust;
 
-/// The most folders that are searched for repositories. Submodules that `.gitmodules` lists are found in any case.
-const MOST_FOLDERS: usize = 4000;
+/// The most folders that are searched for repositories. A tool could make more of them to hide one, so no tool runs in a project
+/// that has more.
+const MAX_FOLDERS: usize = 100_000;
 /// The most bytes of `.gitmodules` that are read.
 const LARGEST_LIST: u64 = 256 << 10;
 /// Folders that hold many others and no repository that anyone works in.
-const SKIPPED: [&str; 3] = ["node_modules", "target", "__pycache__"];
+const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 
 /// The `.git` of every repository below a project.
 pub(super) fn repositories(project: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    among(project, MAX_FOLDERS)
+}
+
+fn among(project: &Path, most: usize) -> io::Result<BTreeSet<PathBuf>> {
     let mut found: BTreeSet<PathBuf> = submodules(project).map(|folder| folder.join(".git")).collect();
     let mut waiting = VecDeque::from([project.to_owned()]);
     let mut seen = 0;
@@ -32,10 +37,14 @@ pub(super) fn repositories(project: &Path) -> io::Result<BTreeSet<PathBuf>> {
             }
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let is_skipped = SKIPPED.iter().any(|skipped| name == *skipped);
-            if !is_folder || is_skipped || carries_trust(project, &entry.path()) || seen == MOST_FOLDERS {
+            if !is_folder || is_skipped || carries_trust(project, &entry.path()) {
                 continue;
             }
             seen += 1;
+            if seen > most {
+                let message = format!("the project has more than {most} folders to search for repositories");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+            }
             waiting.push_back(entry.path());
         }
     }
@@ -89,6 +98,8 @@ mod tests {
         let expected =
             ["lib/.git", "node_modules/listed/.git", "sub/deep/.git"].map(|path| project.join(path));
         assert_eq!(found, expected);
+        assert!(among(project, 3).is_ok());
+        assert_eq!(among(project, 2).unwrap_err().kind(), io::ErrorKind::Unsupported);
         let ways = ways(project, &found);
         let expected = ["lib", "node_modules", "node_modules/listed", "sub", "sub/deep"];
         assert_eq!(ways, expected.map(|path| project.join(path)));

@@ -13,7 +13,7 @@ use std::time::Duration;
 use cuebook_hooks::http::Hosts;
 
 /// How many connections there may be at once.
-const MOST: usize = 64;
+const MAX: usize = 64;
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 64 << 10;
 /// How long a tool may take to send the head of a request.
@@ -85,7 +85,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             std::thread::sleep(TICK);
             continue;
         };
-        if shared.count.fetch_add(1, Ordering::SeqCst) >= MOST {
+        if shared.count.fetch_add(1, Ordering::SeqCst) >= MAX {
             shared.count.fetch_sub(1, Ordering::SeqCst);
             let _ = refuse(&stream, 503, "too many connections at once");
             continue;

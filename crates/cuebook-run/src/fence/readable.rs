@@ -52,7 +52,8 @@ pub(super) fn system() -> Vec<PathBuf> {
 
 /// The user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok())
+    // Without the variable, the system knows it.
+    std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).and_then(|home| home.canonicalize().ok())
 }
 
 /// What a program needs to see of itself: its file, and the libraries of an interpreter that lies in a folder of the user's,

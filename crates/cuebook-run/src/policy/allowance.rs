@@ -12,7 +12,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
 use super::capability::Capabilities;
-use super::glob::{Glob, Letter};
+use super::glob::{Glob, PatternChar};
 use crate::actions::Action;
 use crate::chain::Element;
 use crate::script;
@@ -47,7 +47,7 @@ impl Allowance {
     ///
     /// # Errors
     ///
-    /// `CB808` if a pattern is none.
+    /// `CB808` if a pattern is invalid.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Allowance> {
         let mut allowance = Allowance::default();
         for pattern in patterns {
@@ -182,7 +182,7 @@ fn escaped(pattern: &str) -> String {
 }
 
 /// An id as what a pattern of ids matches.
-fn letters(id: &str) -> Vec<Letter> {
+fn letters(id: &str) -> Vec<PatternChar> {
     id.chars().map(|c| (c, false)).collect()
 }
 

@@ -16,7 +16,7 @@ use cuebook::items::ItemId;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
 
-use super::glob::{Glob, Letter, letters};
+use super::glob::{Glob, PatternChar, letters};
 
 pub use super::token::{expand, token_matches};
 
@@ -167,7 +167,7 @@ impl Capabilities {
 }
 
 /// What is needed for something, as letters and as it is shown: as the capability that would allow it.
-fn required(action: &str, item_type: &str, id: &str) -> (Vec<Letter>, String) {
+fn required(action: &str, item_type: &str, id: &str) -> (Vec<PatternChar>, String) {
     let mut text = letters(&format!("rye.{action}.{item_type}"));
     let mut shown = format!("rye.{action}.{item_type}");
     if !id.is_empty() {
@@ -195,7 +195,7 @@ fn required(action: &str, item_type: &str, id: &str) -> (Vec<Letter>, String) {
 }
 
 /// Whether a capability allows something. One for everything in a type lets the type be searched.
-fn admits(pattern: &Glob, action: &str, text: &[Letter]) -> bool {
+fn admits(pattern: &Glob, action: &str, text: &[PatternChar]) -> bool {
     let all_of_type = || action == "search" && pattern.folder().is_some_and(|folder| folder.matches(text));
     pattern.matches(text) || all_of_type()
 }

@@ -2,11 +2,15 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::limits::Limits;
+use super::limits::ThreadLimits;
 
 /// The limits that were requested and are less than requested: `{"limit": "turns", "wanted": 5, "granted": 4}` each. What
-/// was not set disappoints no one.
-pub fn capped(set: &[Option<&Map<String, Json>>], wanted: &Limits, granted: &Limits) -> Vec<Json> {
+/// was not set needs no message.
+pub fn capped(
+    set: &[Option<&Map<String, Json>>],
+    wanted: &ThreadLimits,
+    granted: &ThreadLimits,
+) -> Vec<Json> {
     let (wanted, granted) = (wanted.to_json(), granted.to_json());
     let is_set = |name: &str| set.iter().flatten().any(|limits| limits.contains_key(name));
     let differs = |(name, value): &(&String, &Json)| is_set(name) && granted[name.as_str()] != **value;
@@ -27,10 +31,10 @@ mod tests {
     fn only_what_was_set_and_not_granted_is_told() {
         let set = json!({"turns": 5, "tokens": 7});
         let set = set.as_object();
-        let wanted = Limits::defaults().with(set.unwrap(), "the test").unwrap();
-        let granted = Limits { turns: 4, spawns: 1, ..wanted.clone() };
-        let told = capped(&[None, set], &wanted, &granted);
-        assert_eq!(told, [json!({"limit": "turns", "wanted": 5, "granted": 4})]);
+        let wanted = ThreadLimits::defaults().with(set.unwrap(), "the test").unwrap();
+        let granted = ThreadLimits { turns: 4, spawns: 1, ..wanted.clone() };
+        let reported = capped(&[None, set], &wanted, &granted);
+        assert_eq!(reported, [json!({"limit": "turns", "wanted": 5, "granted": 4})]);
         assert_eq!(capped(&[set], &wanted, &wanted), Vec::<Json>::new());
     }
 }

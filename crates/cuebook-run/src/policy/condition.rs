@@ -2,7 +2,7 @@
 //!
 //! [`check`] says what is wrong with a condition when it is read. [`evaluate`] never fails: what makes no sense does not hold.
 
-use cuebook::dialect::directive::{ConditionFault, HOOK_OPERATORS, condition_fault, condition_pattern};
+use cuebook::dialect::directive::{ConditionFault, ConditionPattern, HOOK_OPERATORS, condition_fault};
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Number, Value as Json};
@@ -69,8 +69,8 @@ fn compare(actual: &Json, operator: &str, expected: &Json) -> bool {
         "in" => expected.as_array().is_some_and(|all| all.iter().any(|one| same(actual, one))),
         "contains" => contains(actual, expected),
         "regex" => {
-            let pattern = expected.as_str().and_then(|pattern| condition_pattern(pattern).ok());
-            !actual.is_null() && pattern.is_some_and(|pattern| pattern.is_match(&text_of(actual)))
+            let pattern = expected.as_str().and_then(|pattern| ConditionPattern::new(pattern).ok());
+            !actual.is_null() && pattern.is_some_and(|pattern| pattern.matches(&text_of(actual)))
         }
         "exists" => !actual.is_null(),
         _ => false,

@@ -23,7 +23,7 @@ impl ToolOffer for DirectiveTools {
 }
 
 /// How many sets of tools are remembered.
-const MOST_REMEMBERED: usize = 64;
+const MAX_REMEMBERED: usize = 64;
 
 /// The tools of threads with these capabilities and outputs. All threads of a directive have the same, so they share them.
 pub(crate) fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<Tools> {
@@ -41,7 +41,7 @@ pub(crate) fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<Tool
         tools.push(returns::return_tool(outputs));
     }
     let tools = Arc::new(Tools::from(tools));
-    if made.len() >= MOST_REMEMBERED {
+    if made.len() >= MAX_REMEMBERED {
         made.clear();
     }
     made.insert(key, tools.clone());

@@ -6,7 +6,7 @@
 //! dot is reached by `*`, `?` and `[.]`.
 
 /// A character of what is matched, and whether it is a dot inside of a part.
-pub(super) type Letter = (char, bool);
+pub(super) type PatternChar = (char, bool);
 
 /// A part of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Glob {
     }
 
     /// Whether it matches the whole of a text.
-    pub(super) fn matches(&self, text: &[Letter]) -> bool {
+    pub(super) fn matches(&self, text: &[PatternChar]) -> bool {
         fits(&self.0, text, |token, (c, inside)| match token {
             Token::Is(wanted) => wanted == c && !*inside,
             Token::One | Token::Many => true,
@@ -82,7 +82,7 @@ impl Glob {
 }
 
 /// A plain text as letters, in which every dot stands between parts.
-pub(super) fn letters(text: &str) -> Vec<Letter> {
+pub(super) fn letters(text: &str) -> Vec<PatternChar> {
     text.chars().map(|c| (c, false)).collect()
 }
 
@@ -194,7 +194,7 @@ mod tests {
             inside in proptest::collection::vec(any::<bool>(), 8),
         ) {
             let (wide, narrow) = (Glob::new(&wide), Glob::new(&narrow));
-            let text: Vec<Letter> = text.chars().zip(inside).map(|(c, inside)| (c, inside && c == '.')).collect();
+            let text: Vec<PatternChar> = text.chars().zip(inside).map(|(c, inside)| (c, inside && c == '.')).collect();
             if wide.covers(&narrow) && narrow.matches(&text) {
                 prop_assert!(wide.matches(&text));
             }

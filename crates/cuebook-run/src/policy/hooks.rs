@@ -236,10 +236,10 @@ mod tests {
         assert!(file(&text.replace("suspnd", "continue"), Layer::User).is_ok());
         let text = "hooks:\n  - event: limit\n    action:\n      primary: execute\n      item_id: rye/agent/threads/internal/control\n      params:\n        action: suspend\n        suspend_reson: later\n";
         let error = file(text, Layer::User).unwrap_err();
-        let told = error.diagnostic();
-        assert_eq!(told.message, "`rye/agent/threads/internal/control` takes no `suspend_reson`");
-        assert_eq!(told.hint.as_deref(), Some("did you mean `suspend_reason`?"));
-        assert_eq!(told.place.as_ref().unwrap().line(), 8);
+        let reported = error.diagnostic();
+        assert_eq!(reported.message, "`rye/agent/threads/internal/control` takes no `suspend_reson`");
+        assert_eq!(reported.hint.as_deref(), Some("did you mean `suspend_reason`?"));
+        assert_eq!(reported.place.as_ref().unwrap().line(), 8);
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn conditions_know_what_threads_tell() {
         let cost = crate::store::Cost { estimated: 1, unpriced: true, ..Default::default() }.to_json();
-        let limits = crate::policy::limits::Limits::defaults().to_json();
+        let limits = crate::policy::limits::ThreadLimits::defaults().to_json();
         for (whole, fields) in [("cost", &cost), ("limits", &limits)] {
             for (field, value) in fields.as_object().unwrap() {
                 let condition = json!({"path": format!("{whole}.{field}"), "op": "eq", "value": value});

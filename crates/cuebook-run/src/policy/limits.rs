@@ -23,7 +23,7 @@ pub(crate) const OVERRIDES: &str = "limit overrides";
 
 /// How far a thread may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ThreadLimits {
     /// How often it may ask a model.
     pub turns: u64,
     /// How many tokens it may read and write.
@@ -45,16 +45,16 @@ pub struct Limits {
 /// How many calls one answer may make without a setting, as in logs of earlier versions.
 const CALLS: u64 = 64;
 
-impl Limits {
+impl ThreadLimits {
     /// The limits of a thread without any of its own.
     ///
     /// ```
-    /// use cuebook_run::policy::limits::Limits;
+    /// use cuebook_run::policy::limits::ThreadLimits;
     ///
-    /// assert_eq!(Limits::defaults().turns, 25);
+    /// assert_eq!(ThreadLimits::defaults().turns, 25);
     /// ```
-    pub fn defaults() -> Limits {
-        Limits {
+    pub fn defaults() -> ThreadLimits {
+        ThreadLimits {
             turns: 25,
             tokens: 200_000,
             spend: Money::from_units(1.0),
@@ -67,11 +67,11 @@ impl Limits {
     }
 
     /// No limits at all: what a run in memory has that answers for itself.
-    pub fn unlimited() -> Limits {
-        Limits {
+    pub fn unlimited() -> ThreadLimits {
+        ThreadLimits {
             turns: u64::MAX,
             tokens: u64::MAX,
-            spend: Money::MOST,
+            spend: Money::MAX,
             currency: "USD".to_owned(),
             spawns: u64::MAX,
             depth: i64::MAX,
@@ -86,11 +86,11 @@ impl Limits {
     ///
     /// `CB715` if a name is unknown or a value is no amount, `CB716` if the parent may have no children any more.
     pub fn resolve(
-        defaults: &Limits,
+        defaults: &ThreadLimits,
         directive: Option<&Map<String, Json>>,
         overrides: &Map<String, Json>,
-        parent: Option<&Limits>,
-    ) -> Result<Limits> {
+        parent: Option<&ThreadLimits>,
+    ) -> Result<ThreadLimits> {
         let mut limits = defaults.clone();
         if let Some(directive) = directive {
             limits = limits.with(directive, "directive <limits>")?;
@@ -107,7 +107,7 @@ impl Limits {
     /// # Errors
     ///
     /// `CB715` if a name is unknown or a value is no amount.
-    pub fn with(&self, given: &Map<String, Json>, whose: &str) -> Result<Limits> {
+    pub fn with(&self, given: &Map<String, Json>, whose: &str) -> Result<ThreadLimits> {
         let mut limits = self.clone();
         for (name, value) in given {
             let amount = Amount { name, value, whose };
@@ -126,7 +126,7 @@ impl Limits {
         Ok(limits)
     }
 
-    fn within(mut self, parent: &Limits, says_currency: bool) -> Result<Limits> {
+    fn within(mut self, parent: &ThreadLimits, says_currency: bool) -> Result<ThreadLimits> {
         if self.currency != parent.currency {
             if says_currency {
                 let message = format!(
@@ -206,12 +206,12 @@ impl Limits {
         })
     }
 
-    /// What [`Limits::to_json`] wrote into a log.
+    /// What [`ThreadLimits::to_json`] wrote into a log.
     ///
     /// # Errors
     ///
     /// `CB715` if it is something else.
-    pub fn from_json(json: &Json) -> Result<Limits> {
+    pub fn from_json(json: &Json) -> Result<ThreadLimits> {
         let whose = "the thread's log";
         let Json::Object(map) = json else {
             let message = format!("the limits in {whose} must be an object, not {}", kind_of(json));
@@ -221,7 +221,7 @@ impl Limits {
         if let Some(name) = NAMES[1..].iter().find(|name| !map.contains_key(**name)) {
             return Err(bad(format!("the limits in {whose} have no `{name}`")).into_error());
         }
-        Limits { calls: CALLS, ..Limits::unlimited() }.with(map, whose)
+        ThreadLimits { calls: CALLS, ..ThreadLimits::unlimited() }.with(map, whose)
     }
 }
 
@@ -305,16 +305,16 @@ fn unknown(name: &str, whose: &str) -> Error {
     bad(message).hint(near.unwrap_or_else(|| "use one of these names".to_owned())).into_error()
 }
 
-fn bad(message: String) -> Bad {
-    Bad(Diagnostic::new(Code::BadLimit, message))
+fn bad(message: String) -> LimitsError {
+    LimitsError(Diagnostic::new(Code::BadLimit, message))
 }
 
 /// An error of limits in the making.
-struct Bad(Diagnostic);
+struct LimitsError(Diagnostic);
 
-impl Bad {
-    fn hint(self, hint: impl Into<String>) -> Bad {
-        Bad(self.0.hint(hint))
+impl LimitsError {
+    fn hint(self, hint: impl Into<String>) -> LimitsError {
+        LimitsError(self.0.hint(hint))
     }
 
     fn into_error(self) -> Error {
@@ -464,8 +464,8 @@ mod tests {
         json.as_object().cloned().unwrap()
     }
 
-    fn resolve(directive: Json, overrides: Json, parent: Option<&Limits>) -> Result<Limits> {
-        Limits::resolve(&Limits::defaults(), Some(&map(directive)), &map(overrides), parent)
+    fn resolve(directive: Json, overrides: Json, parent: Option<&ThreadLimits>) -> Result<ThreadLimits> {
+        ThreadLimits::resolve(&ThreadLimits::defaults(), Some(&map(directive)), &map(overrides), parent)
     }
 
     #[test]
@@ -476,17 +476,18 @@ mod tests {
 
     #[test]
     fn a_child_never_goes_further_than_its_parent() {
-        let parent = Limits { turns: 5, depth: 3, spend: Money::from_units(0.5), ..Limits::defaults() };
+        let parent =
+            ThreadLimits { turns: 5, depth: 3, spend: Money::from_units(0.5), ..ThreadLimits::defaults() };
         let limits =
             resolve(json!({"turns": 100, "spend": 9, "tokens": 7}), json!({"spawns": 3}), Some(&parent))
                 .unwrap();
-        let expected = Limits { turns: 5, tokens: 7, spawns: 3, depth: 2, ..parent };
+        let expected = ThreadLimits { turns: 5, tokens: 7, spawns: 3, depth: 2, ..parent };
         assert_eq!(limits, expected);
     }
 
     #[test]
     fn the_last_generation_has_no_children() {
-        let parent = Limits { depth: 0, ..Limits::defaults() };
+        let parent = ThreadLimits { depth: 0, ..ThreadLimits::defaults() };
         let error = resolve(json!({}), json!({}), Some(&parent)).unwrap_err();
         assert_eq!(error.code(), Code::LimitReached);
         assert_eq!(error.diagnostic().message, "Depth limit exhausted (resolved depth=-1)");
@@ -519,7 +520,7 @@ mod tests {
             resolve(json!({"turns": 5.0, "duration_seconds": 1.5}), json!({"spend": 1e300}), None).unwrap();
         assert_eq!(
             (limits.turns, limits.duration, limits.spend),
-            (5, Duration::from_millis(1500), Money::MOST)
+            (5, Duration::from_millis(1500), Money::MAX)
         );
         assert_eq!(
             resolve(json!({}), json!({"depth": "deep"}), None).unwrap_err().diagnostic().message,
@@ -529,7 +530,7 @@ mod tests {
 
     #[test]
     fn a_child_spends_its_parents_currency() {
-        let parent = Limits { currency: "EUR".into(), ..Limits::defaults() };
+        let parent = ThreadLimits { currency: "EUR".into(), ..ThreadLimits::defaults() };
         assert_eq!(resolve(json!({}), json!({}), Some(&parent)).unwrap().currency, "EUR");
         let error = resolve(json!({"spend_currency": "USD"}), json!({}), Some(&parent)).unwrap_err();
         assert_eq!(error.code(), Code::BadLimit);
@@ -546,16 +547,16 @@ mod tests {
             elapsed: Duration::from_secs(seconds),
             unpriced: false,
         };
-        let limits = Limits::defaults();
+        let limits = ThreadLimits::defaults();
         let limit = |cost: Cost| limits.check(&cost).map(|reached| reached.limit);
         assert_eq!(limit(cost(24, 10, 0.9, 1799)), None);
         assert_eq!(limit(cost(25, 300_000, 2.0, 9999)), Some("turns"));
         assert_eq!(limit(cost(1, 199_999, 2.0, 9999)), Some("tokens"));
         assert_eq!(limit(cost(1, 1, 1.0, 9999)), Some("spend"));
         assert_eq!(limit(cost(1, 1, 0.0, 1800)), Some("duration_seconds"));
-        let none = Limits { turns: 0, ..Limits::unlimited() };
+        let none = ThreadLimits { turns: 0, ..ThreadLimits::unlimited() };
         assert_eq!(none.check(&Cost::default()).unwrap().code(), "turns_exceeded");
-        assert_eq!(Limits::unlimited().check(&cost(u32::MAX, u64::MAX - 9, 1e9, 1 << 40)), None);
+        assert_eq!(ThreadLimits::unlimited().check(&cost(u32::MAX, u64::MAX - 9, 1e9, 1 << 40)), None);
     }
 
     #[test]
@@ -618,11 +619,12 @@ mod tests {
 
     #[test]
     fn limits_come_back_from_a_log_as_they_went_in() {
-        let limits = Limits { duration: Duration::from_millis(2500), depth: 0, ..Limits::defaults() };
-        for limits in [limits, Limits::unlimited()] {
-            assert_eq!(Limits::from_json(&limits.to_json()).unwrap(), limits);
+        let limits =
+            ThreadLimits { duration: Duration::from_millis(2500), depth: 0, ..ThreadLimits::defaults() };
+        for limits in [limits, ThreadLimits::unlimited()] {
+            assert_eq!(ThreadLimits::from_json(&limits.to_json()).unwrap(), limits);
         }
-        assert!(Limits::from_json(&json!({"turns": 1})).is_err());
-        assert!(Limits::from_json(&json!([])).is_err());
+        assert!(ThreadLimits::from_json(&json!({"turns": 1})).is_err());
+        assert!(ThreadLimits::from_json(&json!([])).is_err());
     }
 }

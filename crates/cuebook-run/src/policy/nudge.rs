@@ -10,7 +10,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use super::returns;
 
 /// How often a model is asked to continue, in the whole of a thread.
-pub const MOST: u32 = 3;
+pub const MAX: u32 = 3;
 
 /// An answer without a call, and what is known of the thread.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub fn decide(said: &AnswerWithoutCall<'_>) -> Verdict {
         said.outputs.iter().map(|output| output.name.as_str()).filter(|name| !name.is_empty()).collect();
     let is_empty = said.text.trim().is_empty();
     let is_first = said.turn <= 1 && said.may_call;
-    if said.nudges < MOST && (is_first || is_empty || !names.is_empty()) {
+    if said.nudges < MAX && (is_first || is_empty || !names.is_empty()) {
         return Verdict::Nudge(text(&names, said.may_call));
     }
     if names.is_empty() {
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn words_are_never_enough_where_outputs_are_asked_for() {
         let outputs = outputs();
-        for nudges in 0..MOST {
+        for nudges in 0..MAX {
             let verdict =
                 decide(&AnswerWithoutCall { outputs: &outputs, ..said("just text", nudges + 1, nudges) });
             assert!(

@@ -214,15 +214,15 @@ mod tests {
         let items: Vec<Json> = (0..100).map(|n| json!({"id": n, "text": "x".repeat(300)})).collect();
         let text = json!({"status": "success", "items": items, "ok": true, "none": null}).to_string();
         let Guarded::Large(large) = guard(&text, 2400) else { panic!() };
-        let told: Json = serde_json::from_str(&large.text).unwrap();
+        let reported: Json = serde_json::from_str(&large.text).unwrap();
         assert_eq!(
-            (&told["status"], &told["ok"], &told["none"]),
+            (&reported["status"], &reported["ok"], &reported["none"]),
             (&json!("success"), &json!(true), &Json::Null)
         );
-        assert_eq!(told["items"]["_count"], 100);
-        assert_eq!(told["items"]["_first"][2]["id"], 2);
-        assert_eq!(told["_artifact_ref"], json!(large.hash));
-        assert_eq!(told["_artifact_characters"], json!(text.len()));
+        assert_eq!(reported["items"]["_count"], 100);
+        assert_eq!(reported["items"]["_first"][2]["id"], 2);
+        assert_eq!(reported["_artifact_ref"], json!(large.hash));
+        assert_eq!(reported["_artifact_characters"], json!(text.len()));
         let Guarded::Large(again) = guard(&text, 1200) else { panic!() };
         assert_eq!(again.hash, large.hash);
         let repeated: Json = serde_json::from_str(&again.repeated("c1")).unwrap();
@@ -232,8 +232,8 @@ mod tests {
     #[test]
     fn a_large_text_is_cut_between_characters() {
         let Guarded::Large(large) = guard(&"é\"\n".repeat(2000), 2400) else { panic!() };
-        let told: Json = serde_json::from_str(&large.text).unwrap();
-        assert!(told["content"].as_str().unwrap().ends_with("… (6000 characters)"));
+        let reported: Json = serde_json::from_str(&large.text).unwrap();
+        assert!(reported["content"].as_str().unwrap().ends_with("… (6000 characters)"));
     }
 
     proptest! {

@@ -15,7 +15,7 @@ use super::outcome::{self, Outcome};
 use super::sink::Sink;
 use crate::anchor::bad_runtime;
 use crate::chain::Element;
-use crate::config::{Manner, Piece, Values, pieces, text_of};
+use crate::config::{Encoding, Piece, Values, pieces, text_of};
 use crate::fence::Fencing;
 use crate::watch::Watch;
 
@@ -29,9 +29,9 @@ pub(crate) struct Request {
 }
 
 /// How often a request is tried at most.
-const MOST_ATTEMPTS: u32 = 10;
-/// The longest pause between two of them.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_ATTEMPTS: u32 = 10;
+/// The pause between two of them doubles up to half of two to this power, which is 32 seconds.
+const MAX_DOUBLINGS: u32 = 6;
 
 impl Request {
     pub(crate) fn new(values: &Values<'_>, element: &Element) -> Result<Request> {
@@ -44,11 +44,11 @@ impl Request {
         if let Some(mode) = text("mode").filter(|mode| !matches!(*mode, "sync" | "stream")) {
             return Err(wrong(format!("`mode` is {mode:?}"), "write sync or stream"));
         }
-        let method = values.text(text("method").unwrap_or("GET"), Manner::Plain).to_uppercase();
+        let method = values.text(text("method").unwrap_or("GET"), Encoding::Plain).to_uppercase();
         let mut headers: Vec<(String, String)> = Vec::new();
         if let Some(Json::Object(map)) = config.get("headers") {
             headers.extend(
-                map.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain)))),
+                map.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Encoding::Plain)))),
             );
         }
         let has = |headers: &[(String, String)], wanted: &str| {
@@ -69,7 +69,7 @@ impl Request {
         }
         let number = |value: Option<&Json>| {
             value
-                .map(|value| values.fill(value, Manner::Plain))
+                .map(|value| values.fill(value, Encoding::Plain))
                 .and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()))
         };
         let timeout = number(config.get("timeout")).unwrap_or(30.0);
@@ -83,12 +83,12 @@ impl Request {
             host_is_written: host_is_written(url),
             request: HttpRequest {
                 method,
-                url: values.text(url, Manner::Url),
+                url: values.text(url, Encoding::Url),
                 headers,
                 body,
                 timeout: Duration::from_secs_f64(timeout),
             },
-            attempts: (attempts as u32).clamp(1, MOST_ATTEMPTS),
+            attempts: (attempts as u32).clamp(1, MAX_ATTEMPTS),
             exponential: backoff.is_none_or(|backoff| backoff == "exponential"),
         })
     }
@@ -119,7 +119,7 @@ fn authorization(auth: &Json, values: &Values<'_>) -> Result<(String, String), (
     let Some(template) = template else { return Err(("`auth` has no `token` or `key`".into(), hint)) };
     let nothing = serde_json::Map::new();
     let inner = Values { context: &nothing, parameters: &nothing, config: &nothing, env: values.env };
-    let secret = inner.text(template, Manner::Plain);
+    let secret = inner.text(template, Encoding::Plain);
     if secret.is_empty() {
         let names: Vec<&str> = pieces(template)
             .into_iter()
@@ -159,12 +159,12 @@ pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch
             return Err(refused(&refusal, attempt, fence));
         }
         let pause = if request.exponential {
-            Duration::from_secs(1 << attempt.min(6)) / 2
+            Duration::from_secs(1 << attempt.min(MAX_DOUBLINGS)) / 2
         } else {
             Duration::from_secs(1)
         };
         watch.progress(&format!("attempt {attempt} failed; retry in {pause:?}"));
-        let until = Instant::now() + pause.min(LONGEST_PAUSE);
+        let until = Instant::now() + pause;
         while Instant::now() < until {
             if watch.cancelled() {
                 return Err(cancelled());
@@ -192,8 +192,8 @@ pub(crate) fn stream(
         if (200..300).contains(&answer.status) {
             return sink.take(answer, bytes, watch);
         }
-        body.extend_from_slice(&bytes[..bytes.len().min(MOST_ERROR.saturating_sub(body.len()))]);
-        body.len() < MOST_ERROR
+        body.extend_from_slice(&bytes[..bytes.len().min(MAX_ERROR.saturating_sub(body.len()))]);
+        body.len() < MAX_ERROR
     });
     let answer = answer.map_err(|refusal| refused(&refusal, 1, fence))?;
     if watch.cancelled() {
@@ -212,7 +212,7 @@ pub(crate) fn stream(
 }
 
 /// The most bytes of an error's body that are kept.
-const MOST_ERROR: usize = 64 << 10;
+const MAX_ERROR: usize = 64 << 10;
 
 /// The error for a request that was refused or did not get through.
 pub(crate) fn refused(refusal: &Refusal, attempts: u32, fence: Option<&Fencing>) -> Error {

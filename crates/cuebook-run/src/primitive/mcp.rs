@@ -116,10 +116,10 @@ impl<'c> Client<'c> {
         match (message.get("method").and_then(Json::as_str), message.get("id")) {
             (Some(method), Some(id)) => self.answer(method, id),
             (Some("notifications/progress"), None) => {
-                let told = message["params"]["message"]
+                let reported = message["params"]["message"]
                     .as_str()
                     .map_or_else(|| format!("progress {}", message["params"]["progress"]), str::to_owned);
-                self.watch.progress(&told);
+                self.watch.progress(&reported);
             }
             (None, Some(id)) if id.as_u64() == Some(self.step.id()) => match message.get("error") {
                 Some(error) => self.refused(error),
@@ -165,12 +165,12 @@ impl<'c> Client<'c> {
     /// Goes on after an error of the protocol.
     fn refused(&mut self, error: &Json) {
         let message = error["message"].as_str().unwrap_or("the server gave no reason");
-        let told = failure(&self.tool, message, json!({"error": error}));
+        let reported = failure(&self.tool, message, json!({"error": error}));
         match self.step {
-            Step::Call => self.look_for_the_tool(told),
+            Step::Call => self.look_for_the_tool(reported),
             // The list was asked for only to explain the failure better.
             Step::List => self.compare(&Json::Null),
-            _ => self.finish(told),
+            _ => self.finish(reported),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
         End::Signalled(signal) => -signal,
         _ => -1,
     };
-    let told = match &end {
+    let reported = match &end {
         End::NotStarted(error) => Some(format!("Failed to spawn: {error}")),
         End::Lost(error) => Some(format!("The process was lost: {error}")),
         End::Exceeded(limit) => Some(format!("The tool was stopped: it used {limit}")),
@@ -41,16 +41,16 @@ pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
         0 if !out_binary => serde_json::from_str(&out_text).ok(),
         _ => None,
     };
-    let answer = answer.filter(|_| told.is_none());
-    if let Some(told) = &told {
+    let answer = answer.filter(|_| reported.is_none());
+    if let Some(reported) = &reported {
         if !err_text.is_empty() && !err_text.ends_with('\n') {
             err_text.push('\n');
         }
-        err_text.push_str(told);
+        err_text.push_str(reported);
     }
     let says_no = answer.as_ref().and_then(|answer| answer.get("success")) == Some(&Json::Bool(false));
-    let message = match (&told, code) {
-        (Some(told), _) => Some(told.clone()),
+    let message = match (&reported, code) {
+        (Some(reported), _) => Some(reported.clone()),
         (None, 0) if says_no => {
             let said =
                 answer.as_ref().and_then(|answer| answer.get("error")).filter(|error| !error.is_null());
@@ -132,7 +132,7 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
                 .hint("check the program's permissions and the size of its input")
         }
         End::Exceeded(_) => Diagnostic::new(Code::ToolFailed, format!("{id} failed{tail}"))
-            .hint("make it use less memory or fewer processes, or run it without the sandbox: --unfenced"),
+            .hint("make it use less memory or fewer processes, or run it without the sandbox: --no-sandbox"),
         End::Lost(error) => {
             Diagnostic::new(Code::ToolFailed, format!("the process of {id} was lost: {error}"))
         }

@@ -14,12 +14,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Call, runtime};
 use crate::anchor::bad_runtime;
-use crate::config::{Manner, Values};
+use crate::config::{Encoding, Values};
 use crate::fence;
 use crate::watch::Watch;
 
 /// The most bytes of a file.
-const MOST_FILE: u64 = 1 << 30;
+const MAX_FILE: u64 = 1 << 30;
 /// The most characters of an event that are shown while it streams.
 const SHOWN: usize = 200;
 
@@ -74,7 +74,7 @@ impl Sink {
             (true, Some(Json::Object(sink)))
                 if sink.len() == 1 && sink.get("file").is_some_and(Json::is_string) =>
             {
-                let name = values.text(sink["file"].as_str().unwrap_or_default(), Manner::Plain);
+                let name = values.text(sink["file"].as_str().unwrap_or_default(), Encoding::Plain);
                 Ok(Some(Sink::File(ToFile::create(call.project, name)?)))
             }
             (true, Some(_)) => Err(wrong(
@@ -188,8 +188,8 @@ impl ToFile {
 
     fn take(&mut self, bytes: &[u8], watch: &dyn Watch) -> bool {
         self.bytes += bytes.len() as u64;
-        let written = match self.bytes > MOST_FILE {
-            true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {MOST_FILE} bytes"))),
+        let written = match self.bytes > MAX_FILE {
+            true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("more than {MAX_FILE} bytes"))),
             false => self.file.write_all(bytes),
         };
         self.failed = written.err();

@@ -41,7 +41,7 @@ impl Address {
     }
 
     /// Whether a secret may be sent there: what is encrypted, or stays on this machine or in its own network.
-    pub fn may_hear_secrets(&self) -> bool {
+    pub fn may_receive_secrets(&self) -> bool {
         if !self.open || self.host == "localhost" {
             return true;
         }

@@ -52,7 +52,7 @@ impl VerifyFile for Trust {
 
 /// Wishes for the answering model. The first one counts.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wish<'a> {
+pub struct ModelPreference<'a> {
     /// What the caller wants: a tier, or the id of a model.
     pub model: Option<&'a str>,
     /// The id that the directive names.
@@ -86,20 +86,20 @@ pub struct Chosen {
 
 /// How well a provider fits a wish. The first is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum MatchKind {
     Tier,
     Exact,
     Pattern,
     Prefix,
 }
 
-impl Fit {
+impl MatchKind {
     fn word(self) -> &'static str {
         match self {
-            Fit::Tier => "tier",
-            Fit::Exact => "model",
-            Fit::Pattern => "pattern",
-            Fit::Prefix => "start of a model's name",
+            MatchKind::Tier => "tier",
+            MatchKind::Exact => "model",
+            MatchKind::Pattern => "pattern",
+            MatchKind::Prefix => "start of a model's name",
         }
     }
 }
@@ -116,7 +116,7 @@ pub struct Providers {
     named: Option<String>,
     /// Which variables of the environment are set.
     environment: fn(&str) -> Option<String>,
-    /// What has the name of a provider file and is none.
+    /// Files that are named like provider files and are invalid.
     passed_over: Vec<Diagnostic>,
 }
 
@@ -135,14 +135,14 @@ fn built_in() -> Result<BTreeMap<String, Arc<ProviderFile>>> {
 }
 
 /// The bytes of a file, and what they say.
-type Remembered = (Vec<u8>, Arc<ProviderFile>);
+type CachedProviderFile = (Vec<u8>, Arc<ProviderFile>);
 
 /// How many files of users and projects are remembered.
-const MOST_REMEMBERED: usize = 64;
+const MAX_REMEMBERED: usize = 64;
 
 /// What the bytes of a file say. Every thread that begins asks for them, and a thousand threads share what they say.
 fn remembered(path: &Path, bytes: Vec<u8>, name: &str, stem: &str) -> Result<Arc<ProviderFile>> {
-    static READ: Mutex<BTreeMap<PathBuf, Remembered>> = Mutex::new(BTreeMap::new());
+    static READ: Mutex<BTreeMap<PathBuf, CachedProviderFile>> = Mutex::new(BTreeMap::new());
     let lock = || READ.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, file)) = lock().get(path)
         && *known == bytes
@@ -153,7 +153,7 @@ fn remembered(path: &Path, bytes: Vec<u8>, name: &str, stem: &str) -> Result<Arc
     let source = files::source_from_bytes(bytes.clone(), name)?;
     let file = Arc::new(ProviderFile::read(&source, stem)?);
     let mut read = lock();
-    if read.len() >= MOST_REMEMBERED {
+    if read.len() >= MAX_REMEMBERED {
         read.clear();
     }
     read.insert(path.to_owned(), (bytes, file.clone()));
@@ -314,26 +314,28 @@ impl Providers {
     /// # Errors
     ///
     /// `CB720` if none does, or if several do without a recorded choice.
-    pub fn resolve(&self, wish: &Wish<'_>) -> Result<Chosen> {
-        if wish.model.is_some_and(|model| model.trim().is_empty()) {
+    pub fn resolve(&self, preference: &ModelPreference<'_>) -> Result<Chosen> {
+        if preference.model.is_some_and(|model| model.trim().is_empty()) {
             // Mostly a variable that is not set. Another model than the one that was meant would be asked, and paid.
             let diagnostic = Diagnostic::new(Code::NoModel, "the model's name is empty");
             return Err(no_model(diagnostic.hint("name a model or a tier, or leave out --model (`model`)")));
         }
-        let wanted =
-            [wish.model, wish.id, wish.tier].into_iter().flatten().find(|name| !name.trim().is_empty());
+        let wanted = [preference.model, preference.id, preference.tier]
+            .into_iter()
+            .flatten()
+            .find(|name| !name.trim().is_empty());
         let wanted = wanted.unwrap_or(USUAL_TIER).trim();
         let asked = |name: Option<&'_ str>, why| {
             name.map(str::trim).filter(|it| !it.is_empty()).map(|it| (it.to_owned(), why))
         };
-        let only = asked(wish.only, "from --provider".to_owned())
+        let only = asked(preference.only, "from --provider".to_owned())
             .or_else(|| asked(self.named.as_deref(), format!("named by {VARIABLE}")))
-            .or_else(|| asked(wish.provider, "named by the prompt".to_owned()));
+            .or_else(|| asked(preference.provider, "named by the prompt".to_owned()));
         if let Some((name, why)) = only {
             let file = self.find(&name, &why)?;
             return match fit(file, wanted)? {
                 Some((fit, model)) => Ok(chosen(file, model, fit, &why)),
-                None => Err(self.nobody(wanted, Some((file, &why)))),
+                None => Err(self.no_provider_for(wanted, Some((file, &why)))),
             };
         }
         if let Some((name, who)) = &self.usual {
@@ -347,9 +349,9 @@ impl Providers {
             offers.extend(fit(file, wanted)?.map(|(fit, model)| (fit, file, model)));
         }
         let Some(best) = offers.iter().map(|(fit, ..)| *fit).min() else {
-            return Err(self.nobody(wanted, None));
+            return Err(self.no_provider_for(wanted, None));
         };
-        if let Some((name, who)) = self.usual.as_ref().filter(|_| best == Fit::Tier) {
+        if let Some((name, who)) = self.usual.as_ref().filter(|_| best == MatchKind::Tier) {
             return Err(self.without_tier(wanted, self.find(name, who)?, who));
         }
         offers.retain(|(fit, ..)| *fit == best);
@@ -380,7 +382,7 @@ impl Providers {
         })
     }
 
-    fn nobody(&self, wanted: &str, only: Option<(&ProviderFile, &str)>) -> Error {
+    fn no_provider_for(&self, wanted: &str, only: Option<(&ProviderFile, &str)>) -> Error {
         let asked: Vec<&ProviderFile> = match only {
             Some((file, _)) => vec![file],
             None => self.files.values().map(Arc::as_ref).collect(),
@@ -393,13 +395,13 @@ impl Providers {
             None => format!("no provider offers `{wanted}`"),
         };
         let hint = did_you_mean(&near).unwrap_or_else(|| Providers::way_out(only.map(|(file, _)| file)));
-        let mut told = vec![Diagnostic::new(Code::NoModel, message).hint(hint)];
+        let mut reported = vec![Diagnostic::new(Code::NoModel, message).hint(hint)];
         if only.is_none() {
             // The model may be one of theirs.
             let broken = self.broken.values().flat_map(Error::diagnostics).take(NAMES_SHOWN).cloned();
-            told.extend(broken.map(|wrong| wrong.severity(Severity::Warning)));
+            reported.extend(broken.map(|wrong| wrong.severity(Severity::Warning)));
         }
-        Error::all(ErrorKind::Config, told).with("wanted", wanted).with("nearest", near)
+        Error::all(ErrorKind::Config, reported).with("wanted", wanted).with("nearest", near)
     }
 
     /// What to do where nothing has a similar name.
@@ -431,7 +433,7 @@ impl Providers {
             .with("providers", having)
     }
 
-    fn several(&self, wanted: &str, offers: &[(Fit, &Arc<ProviderFile>, String)]) -> Error {
+    fn several(&self, wanted: &str, offers: &[(MatchKind, &Arc<ProviderFile>, String)]) -> Error {
         let list: Vec<String> = offers
             .iter()
             .map(|(_, file, model)| {
@@ -468,7 +470,7 @@ fn no_model(diagnostic: Diagnostic) -> Error {
     Error::new(ErrorKind::Config, diagnostic)
 }
 
-fn chosen(file: &Arc<ProviderFile>, model: String, fit: Fit, why: &str) -> Chosen {
+fn chosen(file: &Arc<ProviderFile>, model: String, fit: MatchKind, why: &str) -> Chosen {
     let profile = file.profile(&model);
     Chosen {
         why: format!("{} offers {model} ({}); {why}", file.name, fit.word()),
@@ -482,15 +484,15 @@ fn chosen(file: &Arc<ProviderFile>, model: String, fit: Fit, why: &str) -> Chose
 }
 
 /// How a provider fits a name, and the model that is meant.
-fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
+fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(MatchKind, String)>> {
     if let Some(model) = file.tiers.get(wanted) {
-        return Ok(Some((Fit::Tier, model.clone())));
+        return Ok(Some((MatchKind::Tier, model.clone())));
     }
     if file.ids().any(|id| id == wanted) {
-        return Ok(Some((Fit::Exact, wanted.to_owned())));
+        return Ok(Some((MatchKind::Exact, wanted.to_owned())));
     }
     if file.knows(wanted) {
-        return Ok(Some((Fit::Pattern, wanted.to_owned())));
+        return Ok(Some((MatchKind::Pattern, wanted.to_owned())));
     }
     // `claude-sonnet` for `claude-sonnet-4-5`, and a dated name for the plain one.
     let mut longer: Vec<&str> = file.ids().filter(|id| id.starts_with(wanted)).collect();
@@ -498,7 +500,7 @@ fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
     longer.dedup();
     match longer.as_slice() {
         [] => {}
-        [one] => return Ok(Some((Fit::Prefix, (*one).to_owned()))),
+        [one] => return Ok(Some((MatchKind::Prefix, (*one).to_owned()))),
         several => {
             let message = format!("{} has several models that start with `{wanted}`", file.name);
             let hint = format!("name one of {}", several.join(", "));
@@ -507,7 +509,7 @@ fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
     }
     let dated =
         file.ids().any(|id| wanted.strip_prefix(id).is_some_and(|rest| rest.starts_with(['-', '@', ':'])));
-    Ok(dated.then(|| (Fit::Prefix, wanted.to_owned())))
+    Ok(dated.then(|| (MatchKind::Prefix, wanted.to_owned())))
 }
 
 /// The provider files of a folder, in order.

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::classify::{Class, Fault, classify};
 use super::file::ProviderFile;
-use super::transport::{Broken, Head, What};
+use super::transport::{ReplyFailure, ReplyFailureKind, ReplyHead};
 use super::{Category, Charge};
 
 /// Characters of a server's own words in an error.
@@ -122,14 +122,16 @@ pub(crate) const FIELDS: [&str; 8] = [
 ];
 
 /// A reply that did not come, or not to its end.
-pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> {
+pub(super) fn from_broken(broken: &ReplyFailure, file: &ProviderFile) -> Box<Failure> {
     let who = &file.name;
     let at = &file.base_url;
     let because = if broken.message.is_empty() { String::new() } else { format!(": {}", broken.message) };
     let seconds = |time: Duration| time.as_secs_f64();
     let (code, message, hint) = match broken.what {
-        What::Stopped => (Code::ThreadCancelled, format!("the request to {who} was stopped"), None),
-        What::Late => (
+        ReplyFailureKind::Stopped => {
+            (Code::ThreadCancelled, format!("the request to {who} was stopped"), None)
+        }
+        ReplyFailureKind::Late => (
             Code::NoAnswer,
             format!("{who} did not answer in time"),
             Some(format!(
@@ -137,7 +139,7 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
                 seconds(file.timeouts.total)
             )),
         ),
-        What::Silent => (
+        ReplyFailureKind::Silent => (
             Code::NoAnswer,
             format!("{who} sent nothing for too long"),
             Some(
@@ -145,22 +147,22 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
                     .to_owned(),
             ),
         ),
-        What::Refused => (
+        ReplyFailureKind::Refused => (
             Code::NoAnswer,
             format!("{who} cannot be reached: nothing listens at {at}"),
             Some(format!("start the server, or correct {}", file.address_source())),
         ),
-        What::Unreachable => (
+        ReplyFailureKind::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
             Some(format!("check {} and the network", file.address_source())),
         ),
-        What::NoHost => (
+        ReplyFailureKind::NoHost => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
             Some(format!("fix {}", file.address_source())),
         ),
-        What::Cut => (
+        ReplyFailureKind::Cut => (
             Code::NoAnswer,
             format!("the connection to {who} broke{because}"),
             Some(format!(
@@ -168,29 +170,35 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
                 file.file
             )),
         ),
-        What::Nonsense => (
+        ReplyFailureKind::Nonsense => (
             Code::NoAnswer,
             format!("{who} sent an invalid answer{because}"),
             Some(format!("check that {at} is the provider, and any proxy in between")),
         ),
-        What::TooMuch => (
+        ReplyFailureKind::TooMuch => (
             Code::NoAnswer,
             format!("the answer of {who} is too large{because}"),
             Some(format!("ask for a shorter answer, or lower the model's `max_output` in {}", file.file)),
         ),
-        What::Mismatch => (
+        ReplyFailureKind::Mismatch => (
             Code::ReplayMismatch,
             broken.message.clone(),
             Some("record again with --record, or send the recorded request".to_owned()),
         ),
     };
     let class = match broken.what {
-        What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
-        What::Mismatch | What::NoHost | What::TooMuch => classify(&Fault::default()),
+        ReplyFailureKind::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
+        ReplyFailureKind::Mismatch | ReplyFailureKind::NoHost | ReplyFailureKind::TooMuch => {
+            classify(&Fault::default())
+        }
         // Nothing listens there, and a pause of seconds changes that only by chance. A thread can be resumed.
-        What::Refused => Class { policy: None, ..classify(&Fault { status: Some(0), ..Fault::default() }) },
-        What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
-        What::Unreachable | What::Cut | What::Nonsense => {
+        ReplyFailureKind::Refused => {
+            Class { policy: None, ..classify(&Fault { status: Some(0), ..Fault::default() }) }
+        }
+        ReplyFailureKind::Late | ReplyFailureKind::Silent => {
+            classify(&Fault { kind: Some("timeout"), ..Fault::default() })
+        }
+        ReplyFailureKind::Unreachable | ReplyFailureKind::Cut | ReplyFailureKind::Nonsense => {
             classify(&Fault { status: Some(0), ..Fault::default() })
         }
     };
@@ -204,7 +212,7 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
 }
 
 /// A reply whose status says that there is no answer.
-pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<Failure> {
+pub(super) fn from_status(head: &ReplyHead, body: &[u8], file: &ProviderFile) -> Box<Failure> {
     let body: Json = match serde_json::from_slice(body) {
         Ok(json) => json,
         Err(_) => Json::String(String::from_utf8_lossy(body).trim().to_owned()),
@@ -266,8 +274,8 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
     failure
 }
 
-/// A reply of status 200 that is none: a failure that its body reports, or a body of another kind.
-pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box<Failure> {
+/// A reply of status 200 without an answer: a failure that its body reports, or a body of another kind.
+pub(super) fn from_reply(error: &Error, head: &ReplyHead, file: &ProviderFile) -> Box<Failure> {
     let field = |name: &str| error.field(name).and_then(Json::as_str);
     let class = classify(&Fault {
         status: None,
@@ -293,13 +301,13 @@ pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box
             _ => format!("check `base_url` and `api` in {}", file.file),
         });
     }
-    let mut told = Error::new(error.kind(), diagnostic).with("provider", &file.name);
+    let mut reported = Error::new(error.kind(), diagnostic).with("provider", &file.name);
     for name in FIELDS {
         if let Some(value) = error.field(name) {
-            told = told.with(name, value);
+            reported = reported.with(name, value);
         }
     }
-    let mut failure = Failure::new(told, class);
+    let mut failure = Failure::new(reported, class);
     failure.headers.clone_from(&head.headers);
     // A reply came, and was probably charged for, even if it cannot be read.
     failure.indeterminate = error.code() != Code::ProviderFailed;

@@ -274,7 +274,7 @@ impl ProviderFile {
             (None, None, Some((name, _))) => Some(("a secret option", format!("`options.{name}`"))),
             (None, None, None) => None,
         };
-        if let Some((secret, field)) = secret.as_ref().filter(|_| !base.default.may_hear_secrets()) {
+        if let Some((secret, field)) = secret.as_ref().filter(|_| !base.default.may_receive_secrets()) {
             let what = format!("is not encrypted, so others on the network could read {secret}");
             let hint = format!("write https://, or leave out {field} if the server needs none");
             return Err(address.wrong(what, Some(hint)));
@@ -327,7 +327,7 @@ impl ProviderFile {
         };
         let address =
             self.base.with(&value).map_err(|why| wrong(&why, "set it as in https://api.example.com/v1"))?;
-        if self.sends_secrets && !address.may_hear_secrets() {
+        if self.sends_secrets && !address.may_receive_secrets() {
             let why = "is not encrypted, and a key would be sent there";
             return Err(wrong(why, "set it to an address with https://, or to one on this machine"));
         }
@@ -424,9 +424,9 @@ fn is_written_secret(name: &str, value: &str) -> bool {
         return false;
     }
     let lower = name.to_ascii_lowercase();
-    let mut told = Json::from(value);
-    redact::field(name, &mut told);
-    told != value || lower.ends_with("key") || lower.ends_with("token")
+    let mut reported = Json::from(value);
+    redact::field(name, &mut reported);
+    reported != value || lower.ends_with("key") || lower.ends_with("token")
 }
 
 fn read_api(setting: &Setting) -> Result<Api> {

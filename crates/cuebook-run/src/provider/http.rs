@@ -26,8 +26,8 @@ use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
 use super::secret;
 use super::stream::StreamReader;
-use super::transport::{Broken, Client, Outgoing, Transport, What};
-use super::{Again, Ask, Charge, Listener, Next, Provider, Stop, Unheard};
+use super::transport::{Client, Outgoing, ReplyFailure, ReplyFailureKind, Transport};
+use super::{Charge, Listener, Provider, ProviderFailure, ProviderRequest, RetryDecision, RetryNotice, Stop};
 
 /// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
 const LONGEST_PAUSE: f64 = 60.0;
@@ -181,7 +181,11 @@ impl HttpProvider {
     }
 
     /// The body of a request, and the path that it is sent to.
-    fn request(&self, ask: &Ask<'_>, more: &Map<String, Json>) -> Result<(String, Vec<u8>), Error> {
+    fn request(
+        &self,
+        ask: &ProviderRequest<'_>,
+        more: &Map<String, Json>,
+    ) -> Result<(String, Vec<u8>), Error> {
         let profile = &self.chosen.profile;
         let mut model = ask.model.clone();
         model.id.clone_from(&self.chosen.model);
@@ -215,7 +219,7 @@ impl HttpProvider {
         listener: &dyn Listener,
     ) -> Result<Answer, Box<Failure>> {
         let mut ear = StreamReader::new(out.api, outputs, listener, &out.secrets);
-        let carried = self.carrier.carry(out, &mut ear);
+        let carried = self.carrier.provider_state(out, &mut ear);
         ear.finish(carried, self.file())
     }
 
@@ -252,11 +256,11 @@ impl HttpProvider {
 
     fn attempts(
         &self,
-        ask: &Ask<'_>,
+        ask: &ProviderRequest<'_>,
         listener: &dyn Listener,
         stop: &Stop,
         secrets: &mut Secrets,
-    ) -> Result<Answer, Box<Unheard>> {
+    ) -> Result<Answer, Box<ProviderFailure>> {
         let prepared = self.headers().and_then(|(headers, found)| {
             *secrets = found;
             let options = self.options(secrets)?;
@@ -292,15 +296,15 @@ impl HttpProvider {
                 return Err(unheard(*failure));
             };
             attempt += 1;
-            let again = Again { attempt, pause, why: &failure.error, charge: &failure.charge };
+            let again = RetryNotice { attempt, pause, why: &failure.error, charge: &failure.charge };
             match listener.retry(&again) {
-                Next::Same => {}
-                Next::Shorter(most) => {
-                    let shorter = Ask { most_tokens: Some(most), ..*ask };
+                RetryDecision::Same => {}
+                RetryDecision::Shorter(most) => {
+                    let shorter = ProviderRequest { most_tokens: Some(most), ..*ask };
                     let request = self.request(&shorter, &options);
                     out.body = request.map_err(|error| unheard(*Failure::before(error)))?.1;
                 }
-                Next::Stop => {
+                RetryDecision::Stop => {
                     // It knows what this attempt may have cost.
                     failure.charge = Charge::Nothing;
                     failure.attempts = attempt;
@@ -314,13 +318,17 @@ impl HttpProvider {
     }
 
     /// A request to stop while nothing is under way: that costs nothing.
-    fn stopped(&self) -> Box<Unheard> {
-        unheard(*from_broken(&Broken::new(What::Stopped, ""), self.file()))
+    fn stopped(&self) -> Box<ProviderFailure> {
+        unheard(*from_broken(&ReplyFailure::new(ReplyFailureKind::Stopped, ""), self.file()))
     }
 }
 
 impl Provider for HttpProvider {
-    fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>> {
+    fn ask(
+        &self,
+        ask: &ProviderRequest<'_>,
+        listener: &dyn Listener,
+    ) -> Result<Answer, Box<ProviderFailure>> {
         let mut secrets = Secrets::new();
         if let Some(stop) = listener.stop() {
             return self.attempts(ask, listener, &stop, &mut secrets);
@@ -362,7 +370,7 @@ impl Provider for HttpProvider {
     }
 }
 
-fn unheard(failure: Failure) -> Box<Unheard> {
+fn unheard(failure: Failure) -> Box<ProviderFailure> {
     let mut error = failure.error;
     if failure.attempts > 1 {
         let mut diagnostic = error.diagnostic().clone();
@@ -374,7 +382,7 @@ fn unheard(failure: Failure) -> Box<Unheard> {
             error = error.with(name, value);
         }
     }
-    Box::new(Unheard {
+    Box::new(ProviderFailure {
         error,
         category: failure.class.category,
         partial_text: failure.partial_text,

@@ -15,7 +15,9 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::transport::{Broken, Client, Head, Hear, Outgoing, Transport, What};
+use super::transport::{
+    Client, Outgoing, ReplyFailure, ReplyFailureKind, ReplyHead, ReplyListener, Transport,
+};
 
 /// The number of this form of a recording.
 const VERSION: u64 = 1;
@@ -34,10 +36,10 @@ struct Exchange {
     request: Json,
     hash: String,
     /// `None` if no reply came.
-    head: Option<Head>,
+    head: Option<ReplyHead>,
     body: Vec<u8>,
     /// How the reply broke, if it did.
-    broken: Option<Broken>,
+    broken: Option<ReplyFailure>,
 }
 
 fn request(out: &Outgoing<'_>) -> Json {
@@ -110,16 +112,16 @@ impl Exchange {
         let head = status.transpose()?.map(|status| {
             let headers = line["headers"].as_object().into_iter().flatten();
             let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-            Head { status, headers: headers.map(|(name, value)| (name.clone(), text(value))).collect() }
+            ReplyHead { status, headers: headers.map(|(name, value)| (name.clone(), text(value))).collect() }
         });
         let broken = match line.get("broken") {
             None => None,
             Some(broken) => {
-                let what = What::ALL.iter().find(|(_, name)| broken["what"] == *name);
+                let what = ReplyFailureKind::ALL.iter().find(|(_, name)| broken["what"] == *name);
                 let (what, _) = what.ok_or("its `broken.what` is invalid")?;
                 let message = broken["message"].as_str().unwrap_or_default().to_owned();
                 let sent = broken["sent"].as_bool().unwrap_or_else(|| what.is_behind_request());
-                Some(Broken { what: *what, message, sent })
+                Some(ReplyFailure { what: *what, message, sent })
             }
         };
         if head.is_none() && broken.is_none() {
@@ -218,20 +220,22 @@ pub(super) struct Recorded {
 }
 
 /// Passes on what is heard, and keeps it.
-struct Tape<'h> {
-    to: &'h mut dyn Hear,
-    head: Option<Head>,
+struct RecordingListener<'h> {
+    to: &'h mut dyn ReplyListener,
+    head: Option<ReplyHead>,
     body: Vec<u8>,
 }
 
-impl Hear for Tape<'_> {
-    fn head(&mut self, head: &Head) {
+impl ReplyListener for RecordingListener<'_> {
+    fn head(&mut self, head: &ReplyHead) {
         let kept = |(name, _): &&(String, String)| {
             let name = name.to_ascii_lowercase();
             KEPT.contains(&name.as_str()) || name.contains("ratelimit")
         };
-        self.head =
-            Some(Head { status: head.status, headers: head.headers.iter().filter(kept).cloned().collect() });
+        self.head = Some(ReplyHead {
+            status: head.status,
+            headers: head.headers.iter().filter(kept).cloned().collect(),
+        });
         self.to.head(head);
     }
 
@@ -242,12 +246,12 @@ impl Hear for Tape<'_> {
 }
 
 impl Transport for Recorded {
-    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
-        let mut tape = Tape { to: hear, head: None, body: Vec::new() };
-        let carried = self.inner.carry(out, &mut tape);
-        let Tape { mut head, mut body, .. } = tape;
+    fn provider_state(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ReplyFailure> {
+        let mut listener = RecordingListener { to: hear, head: None, body: Vec::new() };
+        let carried = self.inner.provider_state(out, &mut listener);
+        let RecordingListener { mut head, mut body, .. } = listener;
         // A request that the user stopped would stop the replay as well, at another moment.
-        if matches!(&carried, Err(broken) if broken.what == What::Stopped) {
+        if matches!(&carried, Err(broken) if broken.what == ReplyFailureKind::Stopped) {
             return carried;
         }
         let mut request = request(out);
@@ -260,7 +264,7 @@ impl Transport for Recorded {
         for (_, value) in head.iter_mut().flat_map(|head| &mut head.headers) {
             *value = out.secrets.scrub_text(value).into_owned();
         }
-        let broken = carried.as_ref().err().map(|broken| Broken {
+        let broken = carried.as_ref().err().map(|broken| ReplyFailure {
             message: out.secrets.scrub_text(&broken.message).into_owned(),
             ..broken.clone()
         });
@@ -270,7 +274,7 @@ impl Transport for Recorded {
             // An answer that is not on the recording would be missing later, without a trace of the reason.
             Err(error) => {
                 let message = format!("{} cannot be written: {error}", self.recorder.path.display());
-                Err(Broken::new(What::Mismatch, message))
+                Err(ReplyFailure::new(ReplyFailureKind::Mismatch, message))
             }
         }
     }
@@ -400,11 +404,12 @@ impl Recording {
 }
 
 impl Transport for Recording {
-    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
+    fn provider_state(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ReplyFailure> {
         let mut request = request(out);
         // As it was written down.
         out.secrets.scrub(&mut request);
-        let exchange = self.take(&request).map_err(|message| Broken::new(What::Mismatch, message))?;
+        let exchange =
+            self.take(&request).map_err(|message| ReplyFailure::new(ReplyFailureKind::Mismatch, message))?;
         if let Some(head) = &exchange.head {
             hear.head(head);
             hear.bytes(&exchange.body);
@@ -521,9 +526,9 @@ mod tests {
         let exchange = Exchange {
             hash: hash(&request),
             request,
-            head: Some(Head { status: 200, headers: vec![("content-type".into(), "x".into())] }),
+            head: Some(ReplyHead { status: 200, headers: vec![("content-type".into(), "x".into())] }),
             body: vec![0xff, 0, b'\n'],
-            broken: Some(Broken::new(What::Cut, "gone")),
+            broken: Some(ReplyFailure::new(ReplyFailureKind::Cut, "gone")),
         };
         let again = Exchange::from_line(&exchange.to_line()).unwrap();
         assert_eq!(

@@ -25,9 +25,9 @@ pub(super) fn note(options: &Map<String, Json>, secrets: &mut Secrets) {
 /// Whether an option is a secret, or holds one, that stands in the file and not in the environment.
 pub(super) fn is_written(name: &str, value: &Json) -> bool {
     let before = without_variables(value);
-    let mut told = before.clone();
-    redact::field(name, &mut told);
-    told != before || {
+    let mut reported = before.clone();
+    redact::field(name, &mut reported);
+    reported != before || {
         let mut secrets = Secrets::new();
         look(name, &before, &mut secrets);
         secrets.values().next().is_some()
@@ -81,11 +81,11 @@ fn is_key(name: &str) -> bool {
 
 /// The parts of a text that have the look of secrets.
 fn looking(text: &str) -> Vec<&str> {
-    let Cow::Owned(told) = redact::text(text) else { return Vec::new() };
+    let Cow::Owned(reported) = redact::text(text) else { return Vec::new() };
     let mut parts = Vec::new();
     let mut rest = text;
     // What stands between the parts that are left.
-    for (number, kept) in told.split(REDACTED).enumerate() {
+    for (number, kept) in reported.split(REDACTED).enumerate() {
         let Some(at) = rest.find(kept) else { return vec![text] };
         let at = if kept.is_empty() && number > 0 { rest.len() } else { at };
         parts.extend(Some(&rest[..at]).filter(|part| number > 0 && !part.is_empty()));

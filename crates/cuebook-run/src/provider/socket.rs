@@ -30,11 +30,11 @@ const SLICE: Duration = Duration::from_millis(100);
 /// The stack of a thread that looks up a name or connects. The system's resolver needs some.
 const STACK: usize = 256 << 10;
 /// Addresses of one name that are tried.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// How long a request may wait, and who may stop it.
 #[derive(Debug, Clone)]
-pub(super) struct Watch {
+pub(super) struct WaitLimits {
     /// Says whether to stop.
     pub stop: Stop,
     /// When it is over.
@@ -47,7 +47,7 @@ pub(super) struct Watch {
 
 /// Why a wait was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum WaitFailure {
     /// It was to stop.
     Stopped,
     /// Its time was over.
@@ -59,29 +59,29 @@ pub(super) enum Why {
 }
 
 /// What is known of the request that a thread makes.
-struct Watched {
-    watch: Watch,
+struct WatchedRequest {
+    watch: WaitLimits,
     /// Why it was given up.
-    why: Option<Why>,
+    why: Option<WaitFailure>,
     /// Whether it was sent whole: an answer is waited for.
     sent: bool,
 }
 
 thread_local! {
-    static WATCH: RefCell<Option<Watched>> = const { RefCell::new(None) };
+    static WATCH: RefCell<Option<WatchedRequest>> = const { RefCell::new(None) };
 }
 
 /// What became of something that ran under a watch.
-pub(super) struct Ran<T> {
+pub(super) struct WaitOutcome<T> {
     pub done: T,
     /// Why it was given up, if it was.
-    pub why: Option<Why>,
+    pub why: Option<WaitFailure>,
     /// Whether a request was sent whole.
     pub sent: bool,
 }
 
 /// Runs something under a watch, and says what was given up, if anything was.
-pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> Ran<T> {
+pub(super) fn watched<T>(watch: WaitLimits, run: impl FnOnce() -> T) -> WaitOutcome<T> {
     /// Also if what runs panics, the next request of this thread is not watched by this one's watch.
     struct Unwatch;
     impl Drop for Unwatch {
@@ -90,12 +90,12 @@ pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> Ran<T> {
         }
     }
     let unwatch = Unwatch;
-    WATCH.replace(Some(Watched { watch, why: None, sent: false }));
+    WATCH.replace(Some(WatchedRequest { watch, why: None, sent: false }));
     let done = run();
     let (why, sent) =
         WATCH.with_borrow(|watched| watched.as_ref().map_or((None, false), |it| (it.why, it.sent)));
     drop(unwatch);
-    Ran { done, why, sent }
+    WaitOutcome { done, why, sent }
 }
 
 /// From now on the other side may be silent for so long.
@@ -110,7 +110,7 @@ pub(super) fn set_silence(silence: Duration) {
 /// All is over at this moment, if not before.
 pub(super) fn set_end(end: Instant) {
     WATCH.with_borrow_mut(|watched| {
-        if let Some(Watched { watch, .. }) = watched {
+        if let Some(WatchedRequest { watch, .. }) = watched {
             watch.end = Some(watch.end.map_or(end, |known| known.min(end)));
         }
     });
@@ -118,27 +118,27 @@ pub(super) fn set_end(end: Instant) {
 
 fn limits() -> (Duration, Duration) {
     WATCH.with_borrow(|watched| match watched {
-        Some(Watched { watch, .. }) => (watch.connect, watch.silence),
+        Some(WatchedRequest { watch, .. }) => (watch.connect, watch.silence),
         None => (Duration::from_secs(10), Duration::from_secs(60)),
     })
 }
 
 /// How long to wait now, if at all.
-fn slice(until: Instant, otherwise: Why) -> Result<Duration, Error> {
+fn slice(until: Instant, otherwise: WaitFailure) -> Result<Duration, Error> {
     WATCH.with_borrow_mut(|slot| {
         let now = Instant::now();
         let mut left = until.saturating_duration_since(now);
         let mut why = left.is_zero().then_some(otherwise);
-        if let Some(Watched { watch, why: given_up, .. }) = slot {
+        if let Some(WatchedRequest { watch, why: given_up, .. }) = slot {
             if let Some(end) = watch.end {
                 let rest = end.saturating_duration_since(now);
                 if rest.is_zero() {
-                    why = Some(Why::Late);
+                    why = Some(WaitFailure::Late);
                 }
                 left = left.min(rest);
             }
             if watch.stop.is_set() {
-                why = Some(Why::Stopped);
+                why = Some(WaitFailure::Stopped);
             }
             *given_up = given_up.or(why);
         }
@@ -159,7 +159,7 @@ fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
         let _ = sender.send(work());
     })?;
     loop {
-        match receiver.recv_timeout(slice(until, Why::NoConnection)?) {
+        match receiver.recv_timeout(slice(until, WaitFailure::NoConnection)?) {
             Ok(done) => return done.map_err(Error::Io),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(Error::ConnectionFailed),
@@ -173,15 +173,15 @@ pub(super) struct Names;
 
 /// That a name could not be looked up.
 #[derive(Debug)]
-pub(super) struct Unnamed {
+pub(super) struct LookupFailure {
     host: String,
     /// Whether that may change: it could not be asked. Otherwise there is no such name.
     pub passes: bool,
     why: String,
 }
 
-impl Unnamed {
-    fn new(host: &str, error: &io::Error) -> Unnamed {
+impl LookupFailure {
+    fn new(host: &str, error: &io::Error) -> LookupFailure {
         let said = error.to_string();
         let why = said.strip_prefix("failed to lookup address information: ").unwrap_or(&said);
         // The system tells the two apart, and the standard library passes on its words alone.
@@ -190,11 +190,11 @@ impl Unnamed {
         // An error of the system (`EAI_SYSTEM`), such as too many open files, says nothing about the name.
         let passes =
             (cfg!(unix) && error.raw_os_error().is_some()) || words.iter().any(|it| low.contains(it));
-        Unnamed { host: host.to_owned(), passes, why: why.to_owned() }
+        LookupFailure { host: host.to_owned(), passes, why: why.to_owned() }
     }
 }
 
-impl fmt::Display for Unnamed {
+impl fmt::Display for LookupFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.passes {
             true => write!(f, "cannot look up the host {} now ({})", self.host, self.why),
@@ -203,7 +203,7 @@ impl fmt::Display for Unnamed {
     }
 }
 
-impl std::error::Error for Unnamed {}
+impl std::error::Error for LookupFailure {}
 
 impl Resolver for Names {
     fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
@@ -215,8 +215,8 @@ impl Resolver for Names {
                 let host = host.to_owned();
                 aside(move || {
                     let found = (host.as_str(), port).to_socket_addrs();
-                    let found = found.map_err(|error| io::Error::other(Unnamed::new(&host, &error)))?;
-                    Ok(found.take(MOST_ADDRESSES).collect())
+                    let found = found.map_err(|error| io::Error::other(LookupFailure::new(&host, &error)))?;
+                    Ok(found.take(MAX_ADDRESSES).collect())
                 })?
             }
         };
@@ -287,7 +287,7 @@ impl Transport for Socket {
         let mut sent = 0;
         let mut until = Instant::now() + limits().1;
         while sent < amount {
-            let slice = slice(until, Why::Silent)?;
+            let slice = slice(until, WaitFailure::Silent)?;
             if self.writes != Some(slice) {
                 self.stream.set_write_timeout(Some(slice))?;
                 self.writes = Some(slice);
@@ -308,7 +308,7 @@ impl Transport for Socket {
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
         let until = Instant::now() + limits().1;
         loop {
-            let slice = slice(until, Why::Silent)?;
+            let slice = slice(until, WaitFailure::Silent)?;
             if self.reads != Some(slice) {
                 self.stream.set_read_timeout(Some(slice))?;
                 self.reads = Some(slice);
@@ -338,21 +338,21 @@ impl Transport for Socket {
 
 /// Notices when a request was sent whole. It lies above TLS: what a handshake sends is no part of a request.
 #[derive(Debug)]
-pub(super) struct Notices;
+pub(super) struct SendObserver;
 
-impl<In: Transport> Connector<In> for Notices {
-    type Out = Noticed<In>;
+impl<In: Transport> Connector<In> for SendObserver {
+    type Out = ObservedConnection<In>;
 
     fn connect(&self, _: &ConnectionDetails, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
-        Ok(chained.map(Noticed))
+        Ok(chained.map(ObservedConnection))
     }
 }
 
 /// A connection over which requests go.
 #[derive(Debug)]
-pub(super) struct Noticed<In>(In);
+pub(super) struct ObservedConnection<In>(In);
 
-impl<In: Transport> Transport for Noticed<In> {
+impl<In: Transport> Transport for ObservedConnection<In> {
     fn buffers(&mut self) -> &mut dyn Buffers {
         self.0.buffers()
     }
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn unknown_names_differ_from_failed_lookups() {
-        let passes = |error: io::Error| Unnamed::new("a.example", &error).passes;
+        let passes = |error: io::Error| LookupFailure::new("a.example", &error).passes;
         // What the standard library makes of the words of the systems: glibc, musl, Apple's.
         let said = |words: &str| io::Error::other(format!("failed to lookup address information: {words}"));
         for words in [
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn trouble_of_the_system_says_nothing_about_a_name() {
         let full = io::Error::from(rustix::io::Errno::MFILE);
-        let unnamed = Unnamed::new("a.example", &full);
+        let unnamed = LookupFailure::new("a.example", &full);
         assert!(unnamed.passes && unnamed.to_string().contains("cannot look up the host"), "{unnamed}");
     }
 }

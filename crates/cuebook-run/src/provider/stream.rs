@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 
 use super::failure::{Failure, from_broken, from_reply, from_silence, from_status};
 use super::file::ProviderFile;
-use super::transport::{Broken, Head, Hear, What};
+use super::transport::{ReplyFailure, ReplyFailureKind, ReplyHead, ReplyListener};
 use super::{Charge, Ending, Listener, ending};
 
 /// The most bytes of an answer: many times what the longest answers of models have.
-pub(super) const MOST_ANSWER: usize = 16 << 20;
+pub(super) const MAX_ANSWER: usize = 16 << 20;
 /// The most calls of an answer. A thread makes far fewer of them at once: its limit `calls`.
-const MOST_CALLS: usize = 1024;
+const MAX_CALLS: usize = 1024;
 
 /// Hears one reply.
 pub(super) struct StreamReader<'l> {
@@ -22,7 +22,7 @@ pub(super) struct StreamReader<'l> {
     listener: &'l dyn Listener,
     /// What must stay private.
     secrets: &'l Secrets,
-    head: Head,
+    head: ReplyHead,
     sse: Sse,
     /// Set for a reply that comes in events.
     stream: Option<Stream>,
@@ -31,11 +31,11 @@ pub(super) struct StreamReader<'l> {
     /// Whether the listener heard something of an answer.
     said: bool,
     /// An event that cannot be read, or an answer that is too large.
-    wrong: Option<(What, String)>,
+    wrong: Option<(ReplyFailureKind, String)>,
 }
 
-impl Hear for StreamReader<'_> {
-    fn head(&mut self, head: &Head) {
+impl ReplyListener for StreamReader<'_> {
+    fn head(&mut self, head: &ReplyHead) {
         self.head = head.clone();
         let kind = head.header("content-type").unwrap_or_default().to_ascii_lowercase();
         if (200..300).contains(&head.status) && kind.starts_with("text/event-stream") {
@@ -45,7 +45,7 @@ impl Hear for StreamReader<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> bool {
         let Some(stream) = &mut self.stream else {
-            if self.whole.len() + bytes.len() > MOST_ANSWER {
+            if self.whole.len() + bytes.len() > MAX_ANSWER {
                 self.wrong.get_or_insert_with(too_much);
                 return true;
             }
@@ -58,7 +58,8 @@ impl Hear for StreamReader<'_> {
                     for chunk in stream.feed_sse(&event) {
                         if let Chunk::Failure { outcome: OutcomeKind::Indeterminate, message } = &chunk {
                             let data = self.secrets.scrub_text(&event.data);
-                            let why = || (What::Nonsense, format!("{message}: {}", excerpt(&data)));
+                            let why =
+                                || (ReplyFailureKind::Nonsense, format!("{message}: {}", excerpt(&data)));
                             self.wrong.get_or_insert_with(why);
                         }
                         self.said |= matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_) | Chunk::Tool(_));
@@ -70,13 +71,13 @@ impl Hear for StreamReader<'_> {
                 }
                 Err(error) => {
                     // The only failure of this reader: an event is too long.
-                    let why = || (What::TooMuch, error.diagnostic().message.clone());
+                    let why = || (ReplyFailureKind::TooMuch, error.diagnostic().message.clone());
                     self.wrong.get_or_insert_with(why);
                 }
             }
-            if stream.weight() > MOST_ANSWER {
+            if stream.weight() > MAX_ANSWER {
                 self.wrong.get_or_insert_with(too_much);
-            } else if stream.calls() > MOST_CALLS {
+            } else if stream.calls() > MAX_CALLS {
                 self.wrong.get_or_insert_with(too_many_calls);
             }
             if self.wrong.is_some() {
@@ -100,8 +101,8 @@ impl<'l> StreamReader<'l> {
             outputs,
             listener,
             secrets,
-            head: Head::default(),
-            sse: Sse::with_limit(MOST_ANSWER),
+            head: ReplyHead::default(),
+            sse: Sse::with_limit(MAX_ANSWER),
             stream: None,
             whole: Vec::new(),
             said: false,
@@ -112,7 +113,7 @@ impl<'l> StreamReader<'l> {
     /// What came of it, now that the reply is over.
     pub fn finish(
         mut self,
-        carried: Result<(), Broken>,
+        carried: Result<(), ReplyFailure>,
         file: &ProviderFile,
     ) -> Result<Answer, Box<Failure>> {
         if let Some(stream) = self.stream.take() {
@@ -121,9 +122,9 @@ impl<'l> StreamReader<'l> {
         let refused = self.head.status != 0 && !(200..300).contains(&self.head.status);
         match carried {
             // What it says about it may not have come to its end, but it has refused.
-            Err(broken) if refused && broken.what != What::Stopped => {}
+            Err(broken) if refused && broken.what != ReplyFailureKind::Stopped => {}
             Err(broken) => {
-                return Err(from_broken(&Broken { sent: broken.sent && !refused, ..broken }, file));
+                return Err(from_broken(&ReplyFailure { sent: broken.sent && !refused, ..broken }, file));
             }
             Ok(()) => {}
         }
@@ -131,17 +132,17 @@ impl<'l> StreamReader<'l> {
             return Err(from_status(&self.head, &self.whole, file));
         }
         if let Some((what, why)) = self.wrong {
-            return Err(from_broken(&Broken::new(what, why), file));
+            return Err(from_broken(&ReplyFailure::new(what, why), file));
         }
         let response: Json = serde_json::from_slice(&self.whole).map_err(|error| {
             let message = format!("the answer is not JSON: {error}");
-            from_broken(&Broken::new(What::Nonsense, message), file)
+            from_broken(&ReplyFailure::new(ReplyFailureKind::Nonsense, message), file)
         })?;
         let answer = reply::read(self.api, &response, self.outputs)
             .map_err(|error| from_reply(&error, &self.head, file))?;
-        if matches!(&answer.reply, Reply::ToolCalls { calls, .. } if calls.len() > MOST_CALLS) {
+        if matches!(&answer.reply, Reply::ToolCalls { calls, .. } if calls.len() > MAX_CALLS) {
             let (what, why) = too_many_calls();
-            return Err(from_broken(&Broken::new(what, why), file));
+            return Err(from_broken(&ReplyFailure::new(what, why), file));
         }
         if self.is_nothing(&answer) {
             return Err(from_silence(&answer, file));
@@ -156,20 +157,23 @@ impl<'l> StreamReader<'l> {
     fn is_nothing(&self, answer: &Answer) -> bool {
         let is_empty = matches!(&answer.reply, Reply::Text(text) if text.trim().is_empty());
         let explains = matches!(ending(answer.finish.as_deref()), Ending::Cut | Ending::Full);
-        is_empty && !explains && answer.carry.paused.is_empty() && !self.listener.hears_silence()
+        is_empty
+            && !explains
+            && answer.provider_state.paused.is_empty()
+            && !self.listener.accepts_empty_answer()
     }
 
     fn finish_stream(
         self,
         mut stream: Stream,
-        carried: Result<(), Broken>,
+        carried: Result<(), ReplyFailure>,
         file: &ProviderFile,
     ) -> Result<Answer, Box<Failure>> {
         let ended = stream.has_ended() && self.wrong.is_none();
         let done = stream.is_done();
         let broken = match (carried, &self.wrong) {
             (Err(broken), _) if !ended => Some(broken),
-            (_, Some((what, why))) => Some(Broken::new(*what, why.clone())),
+            (_, Some((what, why))) => Some(ReplyFailure::new(*what, why.clone())),
             _ => None,
         };
         if let Some(broken) = &broken {
@@ -187,7 +191,7 @@ impl<'l> StreamReader<'l> {
         let mut failure = match (broken, reported) {
             (Some(broken), _) => {
                 let mut failure = from_broken(&broken, file);
-                if broken.what == What::Nonsense && self.wrong.is_some() {
+                if broken.what == ReplyFailureKind::Nonsense && self.wrong.is_some() {
                     failure.advise(format!(
                         "check `base_url` and `api` in {}; if the server or a proxy cannot stream, write `stream: false` there",
                         file.file
@@ -203,15 +207,21 @@ impl<'l> StreamReader<'l> {
                 });
                 let message = why.unwrap_or_else(|| "invalid event in the stream".to_owned());
                 // A stream that came to its end was carried whole, whatever it said.
-                from_broken(&Broken::new(if ended { What::Nonsense } else { What::Cut }, message), file)
+                from_broken(
+                    &ReplyFailure::new(
+                        if ended { ReplyFailureKind::Nonsense } else { ReplyFailureKind::Cut },
+                        message,
+                    ),
+                    file,
+                )
             }
         };
         // A provider that failed before it said anything has refused; one whose answer broke off charges for what came.
         let charged = failure.charge != Charge::Nothing || !written.is_empty();
         if charged {
             // A provider that came to its end has said what it charges for, and nothing has to be guessed.
-            let told = usage.is_some_and(|usage| usage.input.is_some() && usage.output.is_some());
-            let written = if done && told { String::new() } else { written };
+            let reported = usage.is_some_and(|usage| usage.input.is_some() && usage.output.is_some());
+            let written = if done && reported { String::new() } else { written };
             failure.charge = Charge::Broken { written, usage };
         }
         failure.said = self.said;
@@ -221,12 +231,12 @@ impl<'l> StreamReader<'l> {
     }
 }
 
-fn too_much() -> (What, String) {
-    (What::TooMuch, format!("the answer has more than {} MiB", MOST_ANSWER >> 20))
+fn too_much() -> (ReplyFailureKind, String) {
+    (ReplyFailureKind::TooMuch, format!("the answer has more than {} MiB", MAX_ANSWER >> 20))
 }
 
-fn too_many_calls() -> (What, String) {
-    (What::TooMuch, format!("the answer makes more than {MOST_CALLS} calls"))
+fn too_many_calls() -> (ReplyFailureKind, String) {
+    (ReplyFailureKind::TooMuch, format!("the answer makes more than {MAX_CALLS} calls"))
 }
 
 /// Characters of an event that cannot be understood, in an error.

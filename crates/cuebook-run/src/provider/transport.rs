@@ -16,19 +16,22 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConne
 
 use super::Stop;
 use super::file::Timeouts;
-use super::socket::{Names, Notices, Ran, Sockets, Unnamed, Watch, Why, set_end, set_silence, watched};
+use super::socket::{
+    LookupFailure, Names, SendObserver, Sockets, WaitFailure, WaitLimits, WaitOutcome, set_end, set_silence,
+    watched,
+};
 
 /// Bytes of one reply.
-const MOST_BODY: u64 = 64 << 20;
+const MAX_BODY: u64 = 64 << 20;
 /// Bytes of the buffer for what comes, which must hold the head of a reply. A thousand requests wait at once, each with its own.
 const INPUT: usize = 16 << 10;
 /// Bytes of the buffer for what is sent, which must hold the longest header.
 const OUTPUT: usize = 8 << 10;
 /// Bytes of what a server says about a failure.
-const MOST_FAILURE: usize = 64 << 10;
+const MAX_FAILURE: usize = 64 << 10;
 /// How long a server may take to end a reply whose last event has come, and how many bytes that may have.
 const FAREWELL: Duration = Duration::from_secs(1);
-const MOST_FAREWELL: usize = 64 << 10;
+const MAX_AFTER_END: usize = 64 << 10;
 
 /// A request, ready to be sent.
 pub(super) struct Outgoing<'a> {
@@ -50,12 +53,12 @@ pub(super) struct Outgoing<'a> {
 
 /// How a reply begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Head {
+pub(super) struct ReplyHead {
     pub status: u16,
     pub headers: Vec<(String, String)>,
 }
 
-impl Head {
+impl ReplyHead {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -63,31 +66,31 @@ impl Head {
 }
 
 /// What is heard of a reply. Says whether the reply has come to its end, so that no more needs to come.
-pub(super) trait Hear {
-    fn head(&mut self, head: &Head);
+pub(super) trait ReplyListener {
+    fn head(&mut self, head: &ReplyHead);
     fn bytes(&mut self, bytes: &[u8]) -> bool;
 }
 
 /// That a reply did not come, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub what: What,
+pub(super) struct ReplyFailure {
+    pub what: ReplyFailureKind,
     /// What the system says about it.
     pub message: String,
     /// Whether the request was sent whole, so that it may have been answered.
     pub sent: bool,
 }
 
-impl Broken {
+impl ReplyFailure {
     /// What usually is known of such a failure.
-    pub fn new(what: What, message: impl Into<String>) -> Broken {
-        Broken { what, message: message.into(), sent: what.is_behind_request() }
+    pub fn new(what: ReplyFailureKind, message: impl Into<String>) -> ReplyFailure {
+        ReplyFailure { what, message: message.into(), sent: what.is_behind_request() }
     }
 }
 
 /// What happened to a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum ReplyFailureKind {
     /// There was a request to stop.
     Stopped,
     /// The time of the request, or of its sender, was over.
@@ -110,34 +113,41 @@ pub(super) enum What {
     Mismatch,
 }
 
-impl What {
-    pub const ALL: [(What, &'static str); 10] = [
-        (What::Stopped, "stopped"),
-        (What::Late, "late"),
-        (What::Silent, "silent"),
-        (What::Unreachable, "unreachable"),
-        (What::Refused, "refused"),
-        (What::NoHost, "no_host"),
-        (What::Cut, "cut"),
-        (What::Nonsense, "nonsense"),
-        (What::TooMuch, "too_much"),
-        (What::Mismatch, "mismatch"),
+impl ReplyFailureKind {
+    pub const ALL: [(ReplyFailureKind, &'static str); 10] = [
+        (ReplyFailureKind::Stopped, "stopped"),
+        (ReplyFailureKind::Late, "late"),
+        (ReplyFailureKind::Silent, "silent"),
+        (ReplyFailureKind::Unreachable, "unreachable"),
+        (ReplyFailureKind::Refused, "refused"),
+        (ReplyFailureKind::NoHost, "no_host"),
+        (ReplyFailureKind::Cut, "cut"),
+        (ReplyFailureKind::Nonsense, "nonsense"),
+        (ReplyFailureKind::TooMuch, "too_much"),
+        (ReplyFailureKind::Mismatch, "mismatch"),
     ];
 
     /// Whether this usually happens to a request that was sent whole.
     pub fn is_behind_request(self) -> bool {
-        matches!(self, What::Late | What::Silent | What::Cut | What::Nonsense | What::TooMuch)
+        matches!(
+            self,
+            ReplyFailureKind::Late
+                | ReplyFailureKind::Silent
+                | ReplyFailureKind::Cut
+                | ReplyFailureKind::Nonsense
+                | ReplyFailureKind::TooMuch
+        )
     }
 
     pub fn as_str(self) -> &'static str {
-        What::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
+        ReplyFailureKind::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
     }
 }
 
 /// Carries requests.
 pub(super) trait Transport: fmt::Debug + Send + Sync {
     /// Sends a request, and passes on what comes back.
-    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken>;
+    fn provider_state(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ReplyFailure>;
 
     /// Whether a key is needed, and pauses are made.
     fn is_real(&self) -> bool {
@@ -227,11 +237,11 @@ impl Client {
             .build();
         let connector =
             ().chain(ConnectProxyConnector::default()).chain(Sockets).chain(RustlsConnector::default());
-        let connector = connector.chain(Notices);
+        let connector = connector.chain(SendObserver);
         Client { agent: Arc::new(Agent::with_parts(config, connector, Names)) }
     }
 
-    fn send(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), ureq::Error> {
+    fn send(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ureq::Error> {
         let mut request =
             Request::post(format!("{}{}", out.base_url, out.path)).header("content-type", "application/json");
         for (name, value) in &out.headers {
@@ -245,9 +255,9 @@ impl Client {
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let status = parts.status.as_u16();
-        hear.head(&Head { status, headers });
+        hear.head(&ReplyHead { status, headers });
         let failed = !parts.status.is_success();
-        let mut reader = body.into_with_config().limit(MOST_BODY).reader();
+        let mut reader = body.into_with_config().limit(MAX_BODY).reader();
         let mut buffer = vec![0; INPUT / 2];
         let (mut heard, mut ended) = (0, None);
         loop {
@@ -258,14 +268,14 @@ impl Client {
                 Err(error) => return Err(ureq::Error::from(error)),
             };
             heard += amount;
-            if amount == 0 || (failed && heard > MOST_FAILURE) {
+            if amount == 0 || (failed && heard > MAX_FAILURE) {
                 return Ok(());
             }
             // What follows is the end of the reply: what was counted, and what lets the connection serve again. A server that
             // goes on for longer is not listened to.
             let is_over = hear.bytes(&buffer[..amount]);
             match ended {
-                Some(end) if heard - end > MOST_FAREWELL => return Ok(()),
+                Some(end) if heard - end > MAX_AFTER_END => return Ok(()),
                 None if is_over => {
                     ended = Some(heard);
                     set_end(Instant::now() + FAREWELL);
@@ -277,46 +287,46 @@ impl Client {
 }
 
 impl Transport for Client {
-    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
-        let watch = Watch {
+    fn provider_state(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ReplyFailure> {
+        let watch = WaitLimits {
             stop: out.stop.clone(),
             end: out.end,
             connect: out.timeouts.connect,
             silence: out.timeouts.first_byte,
         };
-        let Ran { done, why, sent } = watched(watch, || self.send(out, hear));
+        let WaitOutcome { done, why, sent } = watched(watch, || self.send(out, hear));
         done.map_err(|error| {
             let message = match &error {
                 ureq::Error::Io(error) => error.to_string(),
                 other => other.to_string(),
             };
             let what = match (why, &error) {
-                (Some(Why::Stopped), _) => What::Stopped,
-                (Some(Why::Late), _) => What::Late,
-                (Some(Why::Silent), _) => What::Silent,
-                (Some(Why::NoConnection), _) => What::Unreachable,
-                (None, ureq::Error::HostNotFound) => What::NoHost,
-                (None, ureq::Error::ConnectionFailed) => What::Unreachable,
+                (Some(WaitFailure::Stopped), _) => ReplyFailureKind::Stopped,
+                (Some(WaitFailure::Late), _) => ReplyFailureKind::Late,
+                (Some(WaitFailure::Silent), _) => ReplyFailureKind::Silent,
+                (Some(WaitFailure::NoConnection), _) => ReplyFailureKind::Unreachable,
+                (None, ureq::Error::HostNotFound) => ReplyFailureKind::NoHost,
+                (None, ureq::Error::ConnectionFailed) => ReplyFailureKind::Unreachable,
                 (None, ureq::Error::Io(error)) => cut(error),
-                (None, _) => What::Nonsense,
+                (None, _) => ReplyFailureKind::Nonsense,
             };
-            Broken { what, message, sent }
+            ReplyFailure { what, message, sent }
         })
     }
 }
 
 /// What a failure of a connection means: whether the server can have heard anything.
-fn cut(error: &std::io::Error) -> What {
+fn cut(error: &std::io::Error) -> ReplyFailureKind {
     use std::io::ErrorKind;
-    if let Some(unnamed) = error.get_ref().and_then(|inner| inner.downcast_ref::<Unnamed>()) {
-        return if unnamed.passes { What::Unreachable } else { What::NoHost };
+    if let Some(unnamed) = error.get_ref().and_then(|inner| inner.downcast_ref::<LookupFailure>()) {
+        return if unnamed.passes { ReplyFailureKind::Unreachable } else { ReplyFailureKind::NoHost };
     }
     match error.kind() {
-        ErrorKind::ConnectionRefused => What::Refused,
+        ErrorKind::ConnectionRefused => ReplyFailureKind::Refused,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable => {
-            What::Unreachable
+            ReplyFailureKind::Unreachable
         }
-        ErrorKind::InvalidData => What::Nonsense,
-        _ => What::Cut,
+        ErrorKind::InvalidData => ReplyFailureKind::Nonsense,
+        _ => ReplyFailureKind::Cut,
     }
 }

@@ -37,3 +37,15 @@ impl fmt::Display for ThreadId {
         f.write_str(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_millisecond_get_different_names() {
+        let name = |again| ThreadId::new("web/build", 1_739_820_456_123, again).to_string();
+        assert_eq!(name(0), "web/build/build-1739820456123");
+        assert_eq!(name(1), "web/build/build-1739820456123-1");
+    }
+}

@@ -46,7 +46,7 @@ impl LogKey {
         LogKey { id: hex(&hasher.finalize()[..8]), bytes }
     }
 
-    /// The user's key, which is made if there is none. `CUEBOOK_LOG_KEY` names another file, which must exist.
+    /// The user's key, which is made if it is missing. `CUEBOOK_LOG_KEY` names another file, which must exist.
     ///
     /// # Errors
     ///

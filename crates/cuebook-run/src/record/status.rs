@@ -1,23 +1,23 @@
-//! How it stands with a thread.
+//! A thread's status.
 
 use std::fmt;
 
-/// How it stands with a thread.
+/// A thread's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     /// It was registered and no process runs it yet.
     Created,
     /// A process runs it.
     Running,
-    /// It came to its end.
+    /// It completed.
     Completed,
     /// It failed.
     Error,
     /// It was stopped.
     Cancelled,
-    /// A limit or a hook stopped it; it can go on with other limits.
+    /// A limit or a hook stopped it; it can resume with other limits.
     Suspended,
-    /// Its conversation grew too long, and another thread went on.
+    /// Its conversation grew too long, and another thread continued it.
     Continued,
     /// Its process died, or was asked to end; it can continue.
     Interrupted,

@@ -8,11 +8,11 @@ use super::{Cost, ThreadId};
 
 /// An error as events and results keep it.
 pub(crate) fn error_json(error: &Error) -> Json {
-    let told = error.diagnostic();
+    let reported = error.diagnostic();
     json!({
         "code": error.code().as_str(),
-        "message": told.message,
-        "hint": told.hint,
+        "message": reported.message,
+        "hint": reported.hint,
         "details": report(error.diagnostics(), false).to_string(),
     })
 }

@@ -11,16 +11,16 @@ use serde_json::{Map, Value as Json, json};
 
 use super::LogKey;
 use super::row::{self, Row, kept};
-use super::rows::{BELOW, Key, Rows, Unanswered};
+use super::rows::{BELOW, Key, Rows, UnansweredRequest};
 use super::sql::{Cell, Tables};
 use super::{
-    Account, Authenticity, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger,
+    Account, Authenticity, Change, Cost, Filter, FinalEvents, Holder, New, Record, Store, error, ledger,
 };
 use crate::money::Money;
 use crate::record::{Entry, Event, Kind, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json};
 
 /// How many threads of one prompt can begin within one millisecond.
-const MOST_AT_ONCE: u32 = 100_000;
+const MAX_AT_ONCE: u32 = 100_000;
 /// How long a sign of life is kept.
 const BEATS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
@@ -44,9 +44,9 @@ impl<T: Tables> Book<T> {
         let now = self.tables.now();
         let key = Arc::clone(&self.key);
         self.tables.write(move |sql| {
-            let mut desk = Rows::new(sql, now, Arc::clone(&key));
-            let answer = job(&mut desk)?;
-            desk.finish()?;
+            let mut rows = Rows::new(sql, now, Arc::clone(&key));
+            let answer = job(&mut rows)?;
+            rows.finish()?;
             Ok(answer)
         })
     }
@@ -82,9 +82,9 @@ impl<T: Tables> Book<T> {
 impl<T: Tables> Store for Book<T> {
     fn begin(&self, new: &New) -> Result<Record> {
         let new = new.clone();
-        self.change(move |desk| {
-            let id = begin(desk, &new, Place::Child)?;
-            desk.get(&id).map(|row| row.record)
+        self.change(move |rows| {
+            let id = begin(rows, &new, ParentRelation::Child)?;
+            rows.get(&id).map(|row| row.record)
         })
     }
 
@@ -92,14 +92,14 @@ impl<T: Tables> Store for Book<T> {
         &self,
         id: &ThreadId,
         holder: &Holder,
-        entries: LastWords,
+        entries: FinalEvents,
         change: &Change,
         new: &New,
     ) -> Result<Record> {
         let (id, holder, change, new) = (id.clone(), holder.clone(), change.clone(), new.clone());
-        self.change(move |desk| {
-            let id = hand_over(desk, &id, &holder, &entries, &change, &new)?;
-            desk.get(&id).map(|row| row.record)
+        self.change(move |rows| {
+            let id = hand_over(rows, &id, &holder, &entries, &change, &new)?;
+            rows.get(&id).map(|row| row.record)
         })
     }
 
@@ -138,9 +138,9 @@ impl<T: Tables> Store for Book<T> {
     fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record> {
         let (id, holder, change) = (id.clone(), holder.clone(), change.clone());
         let entries = entries.to_vec();
-        self.change(move |desk| {
-            take(desk, &id, &holder, &entries, &change)?;
-            desk.get(&id).map(|row| row.record)
+        self.change(move |rows| {
+            take(rows, &id, &holder, &entries, &change)?;
+            rows.get(&id).map(|row| row.record)
         })
     }
 
@@ -153,13 +153,13 @@ impl<T: Tables> Store for Book<T> {
     ) -> Result<Vec<Event>> {
         let (id, holder, change) = (id.clone(), holder.clone(), change.clone());
         let entries = entries.to_vec();
-        self.change(move |desk| {
-            let mut row = desk.held(&id, &holder)?;
+        self.change(move |rows| {
+            let mut row = rows.held(&id, &holder)?;
             if change.behind.is_some_and(|seen| seen != row.record.last.0) {
                 return Err(error::moved(&id, row.record.status));
             }
-            let events = desk.enter(&mut row, &entries)?;
-            apply(desk, row, &change)?;
+            let events = rows.enter(&mut row, &entries)?;
+            apply(rows, row, &change)?;
             Ok(events)
         })
     }
@@ -193,17 +193,17 @@ impl<T: Tables> Store for Book<T> {
 
     fn cancel(&self, id: &ThreadId) -> Result<Record> {
         let id = id.clone();
-        self.change(move |desk| {
-            cancel(desk, &id)?;
-            desk.find(&id)?.map(|row| row.record).ok_or_else(|| error::not_found(&id))
+        self.change(move |rows| {
+            cancel(rows, &id)?;
+            rows.find(&id)?.map(|row| row.record).ok_or_else(|| error::not_found(&id))
         })
     }
 
     fn release(&self, id: &ThreadId, holder: Option<&Holder>) -> Result<bool> {
         let (id, holder) = (id.clone(), holder.cloned());
-        self.change(move |desk| {
-            let beat = desk.get(&id)?.record.beat_at;
-            interrupt(desk, &id, holder.as_ref(), beat, &Map::new())
+        self.change(move |rows| {
+            let beat = rows.get(&id)?.record.beat_at;
+            interrupt(rows, &id, holder.as_ref(), beat, &Map::new())
         })
     }
 
@@ -254,7 +254,7 @@ impl<T: Tables> Store for Book<T> {
             let more = dead(&record)?;
             let Record { id, holder, beat_at, .. } = record;
             let name = id.clone();
-            if self.change(move |desk| interrupt(desk, &name, holder.as_ref(), beat_at, &more))? {
+            if self.change(move |rows| interrupt(rows, &name, holder.as_ref(), beat_at, &more))? {
                 swept.push(id);
             }
         }
@@ -305,17 +305,17 @@ fn clause(filter: &Filter) -> (String, Vec<Cell>) {
 
 /// What a new thread is to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParentRelation {
     /// One more child, which counts as started.
     Child,
     /// It takes the place of a child.
     Successor,
 }
 
-fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
-    desk.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
-    let log_key = desk.key()?.id().to_owned();
-    let now = desk.now;
+fn begin(rows: &mut Rows<'_>, new: &New, place: ParentRelation) -> Result<ThreadId> {
+    rows.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
+    let log_key = rows.key()?.id().to_owned();
+    let now = rows.now;
     let account = |id: &ThreadId| Account {
         id: id.clone(),
         parent: new.parent.clone(),
@@ -330,8 +330,8 @@ fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
     let mut claim = Money::ZERO;
     if let Some(id) = &new.parent {
         let mut parent = match &new.parent_holder {
-            Some(holder) => desk.held(id, holder)?,
-            None => desk.own(id)?,
+            Some(holder) => rows.held(id, holder)?,
+            None => rows.own(id)?,
         };
         if parent.record.authenticity != Authenticity::Own {
             return Err(error::not_own(id, &parent.record.authenticity));
@@ -339,7 +339,7 @@ fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
         if parent.record.cancel {
             return Err(error::cancelled(id));
         }
-        if place == Place::Child {
+        if place == ParentRelation::Child {
             if !ledger::can_have_children(&parent) {
                 return Err(error::closed(id, parent.record.status, new.spend));
             }
@@ -352,9 +352,9 @@ fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
         }
         claim = ledger::reserve(&mut parent, &account(&ThreadId::known("")))?;
         parent.record.updated_at = now;
-        desk.put(parent);
+        rows.put(parent);
     }
-    for again in 0..MOST_AT_ONCE {
+    for again in 0..MAX_AT_ONCE {
         let id = ThreadId::new(&new.prompt, milliseconds, again);
         let record = Record {
             id: id.clone(),
@@ -379,46 +379,46 @@ fn begin(desk: &mut Rows<'_>, new: &New, place: Place) -> Result<ThreadId> {
         let (taken_at, log_key) = (new.holder.as_ref().map(|_| now), Some(log_key.clone()));
         let mut row = Row { record, account: account(&id), claim, open: 0, taken_at, log_key };
         row.record.beat_at = taken_at;
-        if !desk.insert(&row)? {
+        if !rows.insert(&row)? {
             continue;
         }
-        desk.enter(&mut row, &new.entries)?;
+        rows.enter(&mut row, &new.entries)?;
         if new.unpriced {
-            ledger::unprice(desk, &mut row)?;
+            ledger::unprice(rows, &mut row)?;
         }
-        desk.put(row);
+        rows.put(row);
         if let Some(before) = &new.continuation_of {
-            let mut before = desk.get(before)?;
+            let mut before = rows.get(before)?;
             if before.record.continued_by.is_none() {
                 before.record.continued_by = Some(id.clone());
-                desk.put(before);
+                rows.put(before);
             }
         }
         return Ok(id);
     }
-    let why = format!("{MOST_AT_ONCE} threads of `{}` began within one millisecond", new.prompt);
-    Err(error::failed(desk.sql.place(), &why, "try again"))
+    let why = format!("{MAX_AT_ONCE} threads of `{}` began within one millisecond", new.prompt);
+    Err(error::failed(rows.sql.place(), &why, "try again"))
 }
 
 /// Applies what changes, and brings the ledger into balance.
-fn apply(desk: &mut Rows<'_>, mut row: Row, change: &Change) -> Result<()> {
-    ledger::change(desk, &mut row, change)?;
+fn apply(rows: &mut Rows<'_>, mut row: Row, change: &Change) -> Result<()> {
+    ledger::change(rows, &mut row, change)?;
     if row.record.status.is_at_rest() {
-        row.record.completed_at = Some(desk.now);
+        row.record.completed_at = Some(rows.now);
     }
-    ledger::balance(desk, row)
+    ledger::balance(rows, row)
 }
 
 fn take(
-    desk: &mut Rows<'_>,
+    rows: &mut Rows<'_>,
     id: &ThreadId,
     holder: &Holder,
     entries: &[Entry],
     change: &Change,
 ) -> Result<()> {
     let mut row = match change.adopt {
-        true => desk.find(id)?.ok_or_else(|| error::not_found(id))?,
-        false => desk.own(id)?,
+        true => rows.find(id)?.ok_or_else(|| error::not_found(id))?,
+        false => rows.own(id)?,
     };
     if let Authenticity::Damaged(why) = &row.record.authenticity {
         return Err(error::damaged(id, why));
@@ -434,100 +434,100 @@ fn take(
         return Err(error::moved(id, status));
     }
     if row.record.authenticity != Authenticity::Own {
-        desk.adopt(&mut row)?;
-        desk.put(row.clone());
+        rows.adopt(&mut row)?;
+        rows.put(row.clone());
     }
     let mut change = Change { status: None, ..change.clone() };
     if row.account.settled {
         // It claims anew, so the new limit is all that it claims.
         if let Some(limit) = change.spend_limit.take() {
             row.account.limit = limit.max(row.account.spent + row.account.children);
-            desk.put(row);
+            rows.put(row);
         }
-        ledger::reopen(desk, id)?;
-        row = desk.get(id)?;
+        ledger::reopen(rows, id)?;
+        row = rows.get(id)?;
     }
     let record = &mut row.record;
     record.status = Status::Running;
     record.holder = Some(holder.clone());
-    record.beat_at = Some(desk.now);
+    record.beat_at = Some(rows.now);
     record.cancel = false;
     record.completed_at = None;
     record.result = None;
-    row.taken_at = Some(desk.now);
-    desk.enter(&mut row, entries)?;
-    apply(desk, row, &change)
+    row.taken_at = Some(rows.now);
+    rows.enter(&mut row, entries)?;
+    apply(rows, row, &change)
 }
 
 fn hand_over(
-    desk: &mut Rows<'_>,
+    rows: &mut Rows<'_>,
     id: &ThreadId,
     holder: &Holder,
-    entries: &LastWords,
+    entries: &FinalEvents,
     change: &Change,
     new: &New,
 ) -> Result<ThreadId> {
-    let mut row = desk.held(id, holder)?;
+    let mut row = rows.held(id, holder)?;
     if row.record.cancel {
         // A request to stop means that no process continues it.
         return Err(error::cancelled(id));
     }
-    ledger::change(desk, &mut row, &Change { status: None, ..change.clone() })?;
+    ledger::change(rows, &mut row, &Change { status: None, ..change.clone() })?;
     ledger::rest(&mut row);
     ledger::give_up(&mut row);
-    ledger::balance(desk, row)?;
+    ledger::balance(rows, row)?;
     let new = New { continuation_of: Some(id.clone()), ..new.clone() };
-    let next = begin(desk, &new, Place::Successor)?;
-    let mut row = desk.get(id)?;
-    desk.enter(&mut row, &entries(&next))?;
+    let next = begin(rows, &new, ParentRelation::Successor)?;
+    let mut row = rows.get(id)?;
+    rows.enter(&mut row, &entries(&next))?;
     let status = Some(Status::Continued);
-    apply(desk, row, &Change { status, continued_by: Some(next.clone()), ..Change::default() })?;
+    apply(rows, row, &Change { status, continued_by: Some(next.clone()), ..Change::default() })?;
     Ok(next)
 }
 
 /// Cancels threads that no process runs, and notifies the processes of the others.
-fn cancel(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
+fn cancel(rows: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let mut seen = BTreeSet::new();
     loop {
         // The lowest first, as when accounts settle: transactions that lock rows in one order do not wait in a circle.
         // A child that began meanwhile is seen in the next round; from then on its parent starts no more.
-        let tree: Vec<ThreadId> = desk.tree(id)?.into_iter().filter(|id| !seen.contains(id)).collect();
+        let tree: Vec<ThreadId> = rows.tree(id)?.into_iter().filter(|id| !seen.contains(id)).collect();
         if tree.is_empty() {
             return if seen.is_empty() { Err(error::not_found(id)) } else { Ok(()) };
         }
         for id in tree {
-            stop(desk, &id)?;
+            stop(rows, &id)?;
             seen.insert(id);
         }
     }
 }
 
-fn stop(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
-    let found = desk.find(id)?.ok_or_else(|| error::not_found(id))?.record;
+fn stop(rows: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
+    let found = rows.find(id)?.ok_or_else(|| error::not_found(id))?.record;
     if found.status == Status::Running && !matches!(found.authenticity, Authenticity::Own | Authenticity::Old)
     {
         // Anybody may ask a thread to stop. The rest of the row stays as its owner sealed it.
         let statement = "UPDATE cuebook_threads SET cancel = 1 WHERE id = $1";
-        return desk.sql.run(statement, &[id.as_str().into()]).map(drop);
+        return rows.sql.run(statement, &[id.as_str().into()]).map(drop);
     }
-    let mut row = desk.get(id)?;
+    let mut row = rows.get(id)?;
     match row.record.status {
         status if status.is_settled() => {}
         Status::Running => {
             row.record.cancel = true;
-            row.record.updated_at = desk.now;
-            desk.put(row);
+            row.record.updated_at = rows.now;
+            rows.put(row);
         }
         status => {
             row.record.cancel = true;
             let said = json!({"while": status.as_str(), "cost": cost_json(&row.record.cost)});
-            desk.enter(&mut row, &[Entry::new(Kind::Cancelled, said)])?;
+            rows.enter(&mut row, &[Entry::new(Kind::Cancelled, said)])?;
             let when = match status {
                 Status::Created => "cancelled before it began".to_owned(),
                 status => format!("cancelled while it was {status}"),
             };
             let result = Some(stopped_json(id, &when, &row.record.cost));
-            apply(desk, row, &Change { status: Some(Status::Cancelled), result, ..Change::default() })?;
+            apply(rows, row, &Change { status: Some(Status::Cancelled), result, ..Change::default() })?;
         }
     }
     Ok(())
@@ -538,11 +538,11 @@ const COUNTED: [Kind; 3] = [Kind::CognitionOut, Kind::CognitionPartial, Kind::Re
 
 /// When the process of a thread last gave a sign of life: a beat, or an event. The time from when it was last counted until then is
 /// counted now, or else a thread that dies often enough would run permanently. How long it lived after that is unknown.
-fn last_sign(desk: &mut Rows<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
+fn last_sign(rows: &mut Rows<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
     let id = &row.record.id;
     // A sign of life from the future is one from now.
-    let last = row.record.beat_at.max(desk.last_at(id, &[])?).map(|last| last.min(desk.now));
-    let counted = row.taken_at.max(desk.last_at(id, &COUNTED)?);
+    let last = row.record.beat_at.max(rows.last_at(id, &[])?).map(|last| last.min(rows.now));
+    let counted = row.taken_at.max(rows.last_at(id, &COUNTED)?);
     if let (Some(last), Some(counted)) = (last, counted) {
         // Clocks can be set back.
         let more = Duration::try_from(last.duration_since(counted)).unwrap_or_default();
@@ -552,7 +552,7 @@ fn last_sign(desk: &mut Rows<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
 }
 
 /// How a thread has ended whose holder had only to carry out what its hooks want at the end.
-fn ended(desk: &mut Rows<'_>, row: &Row) -> Result<Option<Status>> {
+fn ended(rows: &mut Rows<'_>, row: &Row) -> Result<Option<Status>> {
     let id = &row.record.id;
     // Whatever a thread does but for its hooks begins with one of these.
     let kinds = [
@@ -565,11 +565,11 @@ fn ended(desk: &mut Rows<'_>, row: &Row) -> Result<Option<Status>> {
         Kind::CognitionIn,
         Kind::ToolStart,
     ];
-    if desk.last_at(id, &kinds)? < row.taken_at {
+    if rows.last_at(id, &kinds)? < row.taken_at {
         // That was in an earlier life.
         return Ok(None);
     }
-    Ok(match desk.last_of(id, &kinds)? {
+    Ok(match rows.last_of(id, &kinds)? {
         Some((Kind::Completed, _)) => Some(Status::Completed),
         Some((Kind::Failed, _)) => Some(Status::Error),
         Some((Kind::Cancelled, _)) => Some(Status::Cancelled),
@@ -579,36 +579,36 @@ fn ended(desk: &mut Rows<'_>, row: &Row) -> Result<Option<Status>> {
 }
 
 /// Brings a thread to rest that had ended and whose holder died while a hook ran. That hook may have done what it does.
-fn come_to_rest(desk: &mut Rows<'_>, mut row: Row, status: Status, more: &Map<String, Json>) -> Result<()> {
-    if let Some((Kind::HookStart, payload)) = desk.last_of(&row.record.id, &[])? {
+fn come_to_rest(rows: &mut Rows<'_>, mut row: Row, status: Status, more: &Map<String, Json>) -> Result<()> {
+    if let Some((Kind::HookStart, payload)) = rows.last_of(&row.record.id, &[])? {
         let mut said = OpenHook::of(&payload).to_json();
         for (name, value) in more {
             said[name] = value.clone();
         }
-        desk.enter(&mut row, &[Entry::new(Kind::HookUnknown, said)])?;
+        rows.enter(&mut row, &[Entry::new(Kind::HookUnknown, said)])?;
     }
-    apply(desk, row, &Change { status: Some(status), ..Change::default() })
+    apply(rows, row, &Change { status: Some(status), ..Change::default() })
 }
 
 /// Marks a thread whose holder died, unless something has happened to it meanwhile.
 fn interrupt(
-    desk: &mut Rows<'_>,
+    rows: &mut Rows<'_>,
     id: &ThreadId,
     holder: Option<&Holder>,
     beat: Option<Timestamp>,
     more: &Map<String, Json>,
 ) -> Result<bool> {
-    let mut row = desk.get(id)?;
+    let mut row = rows.get(id)?;
     let record = &row.record;
     if record.status != Status::Running || record.holder.as_ref() != holder || record.beat_at != beat {
         return Ok(false);
     }
-    if let Some(status) = ended(desk, &row)? {
-        return come_to_rest(desk, row, status, more).map(|()| true);
+    if let Some(status) = ended(rows, &row)? {
+        return come_to_rest(rows, row, status, more).map(|()| true);
     }
-    let last = last_sign(desk, &mut row)?;
+    let last = last_sign(rows, &mut row)?;
     let held = row.account.held;
-    let Unanswered { mut read, reading, mut written, writing } = desk.unanswered(id)?;
+    let UnansweredRequest { mut read, reading, mut written, writing } = rows.unanswered(id)?;
     let unknown = match reading {
         // Nothing is held, so there was no request.
         Some(reading) if reading > Money::ZERO && held == Money::ZERO => {
@@ -653,12 +653,12 @@ fn interrupt(
     for (name, value) in more {
         said[name] = value.clone();
     }
-    desk.enter(&mut row, &[Entry::new(Kind::Interrupted, said)])?;
+    rows.enter(&mut row, &[Entry::new(Kind::Interrupted, said)])?;
     let cancel = row.record.cancel;
-    apply(desk, row, &Change { status: Some(Status::Interrupted), ..Change::default() })?;
+    apply(rows, row, &Change { status: Some(Status::Interrupted), ..Change::default() })?;
     if cancel {
         // No process is left to do the requested work.
-        stop(desk, id)?;
+        stop(rows, id)?;
     }
     Ok(true)
 }

@@ -29,12 +29,12 @@ pub(crate) struct Checkpoints {
     path: PathBuf,
     since: AtomicU32,
     /// The thread ends when this does.
-    tell: OnceLock<Option<SyncSender<()>>>,
+    sender: OnceLock<Option<SyncSender<()>>>,
 }
 
 impl Checkpoints {
     pub(crate) fn of(path: PathBuf) -> Checkpoints {
-        Checkpoints { path, since: AtomicU32::new(0), tell: OnceLock::new() }
+        Checkpoints { path, since: AtomicU32::new(0), sender: OnceLock::new() }
     }
 
     /// A transaction was committed.
@@ -43,21 +43,21 @@ impl Checkpoints {
             return;
         }
         self.since.store(0, Ordering::Relaxed);
-        if let Some(tell) = self.tell.get_or_init(|| start(self.path.clone())) {
+        if let Some(sender) = self.sender.get_or_init(|| start(self.path.clone())) {
             // If it is still at work, it need not be notified.
-            let _ = tell.try_send(());
+            let _ = sender.try_send(());
         }
     }
 }
 
 fn start(path: PathBuf) -> Option<SyncSender<()>> {
-    let (tell, told) = sync_channel(1);
+    let (sender, receiver) = sync_channel(1);
     let work = move || {
         let Ok(connection) = Connection::open(path) else { return };
         if connection.busy_timeout(PATIENCE).is_err() {
             return;
         }
-        while told.recv().is_ok() {
+        while receiver.recv().is_ok() {
             // Nearly all of it beside the writer, and the little that came meanwhile, and the way back to the start, between two
             // transactions. If it cannot be done now, then later.
             for kind in ["PASSIVE", "RESTART"] {
@@ -66,5 +66,5 @@ fn start(path: PathBuf) -> Option<SyncSender<()>> {
         }
     };
     let thread = std::thread::Builder::new().name("cuebook-checkpoint".to_owned()).stack_size(STACK);
-    thread.spawn(work).ok().map(|_| tell)
+    thread.spawn(work).ok().map(|_| sender)
 }

@@ -56,20 +56,20 @@ pub(crate) fn spawns(parent: &ThreadId, spawned: u32, limit: u64) -> Error {
 
 /// Which account has too little: one's own, or that of one's parent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Whose {
+pub(crate) enum AccountOwner {
     Own,
     Parents,
 }
 
 /// `CB718`: too little is left.
-pub(crate) fn exhausted(whose: Whose, id: &ThreadId, remaining: Money, requested: Money) -> Error {
+pub(crate) fn exhausted(whose: AccountOwner, id: &ThreadId, remaining: Money, requested: Money) -> Error {
     let amount = |money: Money| match money {
-        Money::MOST => "unlimited".to_owned(),
+        Money::MAX => "unlimited".to_owned(),
         money => money.to_string(),
     };
     let (role, hint) = match whose {
-        Whose::Own => ("thread", "resume it with a higher `spend` limit"),
-        Whose::Parents => ("parent", "lower the child's `spend` limit, or raise its parent's"),
+        AccountOwner::Own => ("thread", "resume it with a higher `spend` limit"),
+        AccountOwner::Parents => ("parent", "lower the child's `spend` limit, or raise its parent's"),
     };
     let message = format!(
         "Insufficient budget: {role}={id} remaining={} requested={}",

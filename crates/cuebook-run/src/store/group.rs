@@ -12,7 +12,7 @@ use super::error;
 use super::sql::Sql;
 
 /// How many jobs share a transaction at most. With more of them the first waits long for the last.
-const MOST_TOGETHER: usize = 128;
+const MAX_TOGETHER: usize = 128;
 
 /// A job of a group.
 pub(crate) trait Task: Send {
@@ -32,29 +32,29 @@ enum Turn {
 
 struct Signal {
     turn: Mutex<Turn>,
-    told: Condvar,
+    reported: Condvar,
 }
 
 impl Signal {
-    fn tell(&self, turn: Turn) {
+    fn notify(&self, turn: Turn) {
         *lock(&self.turn) = turn;
-        self.told.notify_one();
+        self.reported.notify_one();
     }
 
     fn wait(&self) -> Turn {
         let mut turn = lock(&self.turn);
         while *turn == Turn::Wait {
-            turn = self.told.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            turn = self.reported.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         *turn
     }
 }
 
-type Waiting = (Box<dyn Task>, Arc<Signal>);
+type QueuedTask = (Box<dyn Task>, Arc<Signal>);
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedTask>,
     busy: bool,
 }
 
@@ -77,18 +77,18 @@ impl<C> Group<C> {
         together: impl Fn(&mut C, &mut [&mut dyn Task]),
     ) -> Result<T> {
         let answer = Arc::new(Mutex::new(None));
-        let signal = Arc::new(Signal { turn: Mutex::new(Turn::Wait), told: Condvar::new() });
+        let signal = Arc::new(Signal { turn: Mutex::new(Turn::Wait), reported: Condvar::new() });
         let leads = {
             let mut queue = lock(&self.queue);
             queue
                 .waiting
-                .push_back((Box::new(Work { job, answer: Arc::clone(&answer) }), Arc::clone(&signal)));
+                .push_back((Box::new(GroupJob { job, answer: Arc::clone(&answer) }), Arc::clone(&signal)));
             !std::mem::replace(&mut queue.busy, true)
         };
         if leads || signal.wait() == Turn::Lead {
             let mut batch = {
                 let mut queue = lock(&self.queue);
-                let many = queue.waiting.len().min(MOST_TOGETHER);
+                let many = queue.waiting.len().min(MAX_TOGETHER);
                 Batch { queue: &self.queue, waiting: queue.waiting.drain(..many).collect() }
             };
             let mut tasks: Vec<&mut dyn Task> =
@@ -103,31 +103,31 @@ impl<C> Group<C> {
 /// What a leader does. However that ends, the others are notified, and another leads.
 struct Batch<'q> {
     queue: &'q Mutex<Queue>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<QueuedTask>,
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let mut queue = lock(self.queue);
         match queue.waiting.front() {
-            Some((_, signal)) => signal.tell(Turn::Lead),
+            Some((_, signal)) => signal.notify(Turn::Lead),
             None => queue.busy = false,
         }
         drop(queue);
         for (task, signal) in self.waiting.drain(..) {
             drop(task);
-            signal.tell(Turn::Done);
+            signal.notify(Turn::Done);
         }
     }
 }
 
 /// A job and where its answer goes.
-struct Work<T, J> {
+struct GroupJob<T, J> {
     job: J,
     answer: Arc<Mutex<Option<Result<T>>>>,
 }
 
-impl<T: Send, J: Fn(&mut dyn Sql) -> Result<T> + Send> Task for Work<T, J> {
+impl<T: Send, J: Fn(&mut dyn Sql) -> Result<T> + Send> Task for GroupJob<T, J> {
     fn run(&mut self, sql: &mut dyn Sql) -> bool {
         let answer = (self.job)(sql);
         let well = answer.is_ok();
@@ -152,9 +152,9 @@ mod tests {
     use super::super::sql::Cell;
     use super::*;
 
-    struct Nothing;
+    struct NoTask;
 
-    impl Sql for Nothing {
+    impl Sql for NoTask {
         fn rows(&mut self, _: &str, _: &[Cell]) -> Result<Vec<Vec<Cell>>> {
             Ok(Vec::new())
         }
@@ -180,7 +180,7 @@ mod tests {
             *count += 1;
             largest.fetch_max(tasks.len(), Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(10));
-            tasks.iter_mut().for_each(|task| assert!(task.run(&mut Nothing)));
+            tasks.iter_mut().for_each(|task| assert!(task.run(&mut NoTask)));
         };
         std::thread::scope(|scope| {
             for number in 0..50 {
@@ -199,7 +199,7 @@ mod tests {
     fn a_job_that_breaks_off_keeps_nobody_waiting() {
         let group = Group::new(());
         let together = |_: &mut (), tasks: &mut [&mut dyn Task]| {
-            let well = tasks.iter_mut().filter_map(|task| task.run(&mut Nothing).then_some(())).count();
+            let well = tasks.iter_mut().filter_map(|task| task.run(&mut NoTask).then_some(())).count();
             assert_eq!(well, tasks.len());
         };
         std::thread::scope(|scope| {

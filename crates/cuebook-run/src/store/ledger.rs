@@ -6,7 +6,7 @@
 //!   recorded as it was, also when it exceeds the limit, and then shows in every account above at once.
 //! - A thread that ended and whose children have all settled *settles*: its claim is let go, and what it and its children
 //!   spent is counted as spent by its parent's children. That can settle the parent in turn.
-//! - A thread without a limit ([`Money::MOST`]) claims nothing, so it can only have a parent without one. A thread without a
+//! - A thread without a limit ([`Money::MAX`]) claims nothing, so it can only have a parent without one. A thread without a
 //!   limit always has enough.
 //! - A thread that comes to rest holds nothing. What it did not release counts as spent, because the true figure is unknown. If its
 //!   process died, that is what was read for the answer and what had come of it, where the log says what that costs.
@@ -16,9 +16,9 @@
 
 use cuebook::Result;
 
-use super::error::{self, Whose};
+use super::error::{self, AccountOwner};
 use super::row::Row;
-use super::rows::{Rows, Upwards, readable};
+use super::rows::{Ancestors, Rows, readable};
 use super::{Account, Authenticity, Change, Cost};
 use crate::money::Money;
 use crate::record::ThreadId;
@@ -37,7 +37,7 @@ impl Account {
     /// What it wants of its parent.
     fn claims(&self) -> Money {
         match self.limit {
-            Money::MOST => Money::ZERO,
+            Money::MAX => Money::ZERO,
             limit => limit.max(self.used()),
         }
     }
@@ -46,9 +46,9 @@ impl Account {
 /// Takes what a child claims out of its parent's account.
 pub(crate) fn reserve(parent: &mut Row, child: &Account) -> Result<Money> {
     let (left, claim) = (parent.account.remaining(), child.claims());
-    let wanted = if child.limit == Money::MOST { Money::MOST } else { claim };
+    let wanted = if child.limit == Money::MAX { Money::MAX } else { claim };
     if wanted > left {
-        return Err(error::exhausted(Whose::Parents, &parent.record.id, left, wanted));
+        return Err(error::exhausted(AccountOwner::Parents, &parent.record.id, left, wanted));
     }
     parent.account.reserved = parent.account.reserved + claim;
     parent.open += 1;
@@ -56,10 +56,10 @@ pub(crate) fn reserve(parent: &mut Row, child: &Account) -> Result<Money> {
 }
 
 /// Applies what changes to a row. [`balance`] has to follow.
-pub(crate) fn change(desk: &mut Rows<'_>, row: &mut Row, change: &Change) -> Result<()> {
-    desk.check([change.model.as_deref(), change.continued_by.as_ref().map(ThreadId::as_str)])?;
+pub(crate) fn change(rows: &mut Rows<'_>, row: &mut Row, change: &Change) -> Result<()> {
+    rows.check([change.model.as_deref(), change.continued_by.as_ref().map(ThreadId::as_str)])?;
     if change.unpriced || change.cost.is_some_and(|cost| cost.unpriced) {
-        unprice(desk, row)?;
+        unprice(rows, row)?;
     }
     if let Some(cost) = change.cost {
         row.record.cost = Cost { unpriced: row.record.cost.unpriced, ..cost };
@@ -67,14 +67,14 @@ pub(crate) fn change(desk: &mut Rows<'_>, row: &mut Row, change: &Change) -> Res
         spend(row, cost.spend);
     }
     if let Some(limit) = change.spend_limit {
-        set_limit(desk, row, limit)?;
+        set_limit(rows, row, limit)?;
     }
     if let Some(hold) = change.hold {
         let hold = hold.max(Money::ZERO);
         row.account.held = Money::ZERO;
         let left = row.account.remaining();
         if hold > left && hold > Money::ZERO {
-            return Err(error::exhausted(Whose::Own, &row.record.id, left, hold));
+            return Err(error::exhausted(AccountOwner::Own, &row.record.id, left, hold));
         }
         row.account.held = hold;
     }
@@ -97,17 +97,17 @@ pub(crate) fn change(desk: &mut Rows<'_>, row: &mut Row, change: &Change) -> Res
 }
 
 /// What a thread spends is not known any more, and neither is what those above it spend together with it.
-pub(crate) fn unprice(desk: &mut Rows<'_>, row: &mut Row) -> Result<()> {
+pub(crate) fn unprice(rows: &mut Rows<'_>, row: &mut Row) -> Result<()> {
     if std::mem::replace(&mut row.record.cost.unpriced, true) {
         return Ok(());
     }
     let mut above = row.record.parent.clone();
     while let Some(id) = above.take() {
-        let mut row = desk.get(&id)?;
+        let mut row = rows.get(&id)?;
         // Each is visited once: it is unpriced from then on.
         if !std::mem::replace(&mut row.record.cost.unpriced, true) {
             above.clone_from(&row.record.parent);
-            desk.put(row);
+            rows.put(row);
         }
     }
     Ok(())
@@ -125,7 +125,7 @@ fn spend(row: &mut Row, spent: Money) {
     row.record.cost.spend = row.account.spent;
 }
 
-fn set_limit(desk: &mut Rows<'_>, row: &mut Row, limit: Money) -> Result<()> {
+fn set_limit(rows: &mut Rows<'_>, row: &mut Row, limit: Money) -> Result<()> {
     let before = row.account.limit;
     // Less than what is used cannot be: nothing more, then.
     row.account.limit = limit.max(row.account.used()).max(Money::ZERO);
@@ -133,28 +133,28 @@ fn set_limit(desk: &mut Rows<'_>, row: &mut Row, limit: Money) -> Result<()> {
     if row.account.limit <= before {
         return Ok(());
     }
-    let left = desk.get(parent)?.account.remaining();
-    let wanted = if limit == Money::MOST { Money::MOST } else { row.account.claims() - row.claim };
+    let left = rows.get(parent)?.account.remaining();
+    let wanted = if limit == Money::MAX { Money::MAX } else { row.account.claims() - row.claim };
     if wanted > left {
-        return Err(error::exhausted(Whose::Parents, parent, left, wanted));
+        return Err(error::exhausted(AccountOwner::Parents, parent, left, wanted));
     }
     Ok(())
 }
 
 /// A thread keeps nothing but what it and its children have used, or may yet use.
 pub(crate) fn give_up(row: &mut Row) {
-    if row.account.limit != Money::MOST {
+    if row.account.limit != Money::MAX {
         row.account.limit = row.account.used();
     }
 }
 
 /// Puts a row back, and everything above it into balance: its claim is what it should be, and it settles if it is time.
-pub(crate) fn balance(desk: &mut Rows<'_>, row: Row) -> Result<()> {
+pub(crate) fn balance(rows: &mut Rows<'_>, row: Row) -> Result<()> {
     let mut next = Some(row);
-    let mut upwards = Upwards::default();
+    let mut upwards = Ancestors::default();
     while let Some(mut row) = next.take() {
         upwards.step(&row.record.id)?;
-        row.record.updated_at = desk.now;
+        row.record.updated_at = rows.now;
         let settles = row.record.status.is_settled() && row.open == 0 && !row.account.settled;
         if let Some(id) = row.record.parent.clone().filter(|_| !row.account.settled) {
             let before = row.claim;
@@ -165,7 +165,7 @@ pub(crate) fn balance(desk: &mut Rows<'_>, row: Row) -> Result<()> {
                     || parent.record.authenticity == Authenticity::Old
             };
             if (settles || before != row.claim)
-                && let Some(mut parent) = Some(desk.get(&id)?).filter(counts)
+                && let Some(mut parent) = Some(rows.get(&id)?).filter(counts)
             {
                 parent.account.reserved = parent.account.reserved + row.claim - before;
                 if settles {
@@ -176,19 +176,19 @@ pub(crate) fn balance(desk: &mut Rows<'_>, row: Row) -> Result<()> {
             }
         }
         row.account.settled |= settles;
-        desk.put(row);
+        rows.put(row);
     }
     Ok(())
 }
 
 /// Opens the account of a thread again, and those above it that have settled.
-pub(crate) fn reopen(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
+pub(crate) fn reopen(rows: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     let mut settled = Vec::new();
     let mut above = Some(id.clone());
-    let mut upwards = Upwards::default();
+    let mut upwards = Ancestors::default();
     while let Some(id) = above.take() {
         upwards.step(&id)?;
-        let row = desk.get(&id)?;
+        let row = rows.get(&id)?;
         if row.account.settled {
             above.clone_from(&row.record.parent);
             settled.push(row);
@@ -197,13 +197,13 @@ pub(crate) fn reopen(desk: &mut Rows<'_>, id: &ThreadId) -> Result<()> {
     for mut row in settled.into_iter().rev() {
         row.account.settled = false;
         if let Some(parent) = &row.record.parent {
-            let mut parent = desk.get(parent)?;
+            let mut parent = rows.get(parent)?;
             parent.account.children = parent.account.children - row.account.total();
             row.claim = reserve(&mut parent, &row.account)?;
             // What comes out higher than a limit shows above too; the parent's own claim can have changed.
-            balance(desk, parent)?;
+            balance(rows, parent)?;
         }
-        desk.put(row);
+        rows.put(row);
     }
     Ok(())
 }

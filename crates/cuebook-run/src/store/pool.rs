@@ -50,17 +50,17 @@ impl<C> Pool<C> {
     pub(crate) fn with<R>(
         &self,
         make: impl FnOnce() -> Result<C>,
-        job: impl FnOnce(&mut C) -> (R, Keep),
+        job: impl FnOnce(&mut C) -> (R, ConnectionState),
     ) -> Result<R> {
         // Whatever happens from here on, the place is given back if there is no connection to give back.
-        let mut lent = Lent { pool: self, connection: self.idle() };
-        let mut connection = match lent.connection.take() {
+        let mut pooled = PooledConnection { pool: self, connection: self.idle() };
+        let mut connection = match pooled.connection.take() {
             Some(connection) => connection,
             None => make()?,
         };
         let (answer, keep) = job(&mut connection);
-        if keep == Keep::Yes {
-            lent.connection = Some(connection);
+        if keep == ConnectionState::Yes {
+            pooled.connection = Some(connection);
         }
         Ok(answer)
     }
@@ -98,18 +98,18 @@ impl<C> Pool<C> {
 
 /// Whether a connection can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum ConnectionState {
     Yes,
     No,
 }
 
 /// A connection that goes back when it is dropped.
-struct Lent<'p, C> {
+struct PooledConnection<'p, C> {
     pool: &'p Pool<C>,
     connection: Option<C>,
 }
 
-impl<C> Drop for Lent<'_, C> {
+impl<C> Drop for PooledConnection<'_, C> {
     fn drop(&mut self) {
         let mut state = self.pool.state();
         match self.connection.take() {

@@ -22,7 +22,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::LogKey;
 use super::address::{Address, tls};
 use super::book::Book;
-use super::pool::{Keep, Pool};
+use super::pool::{ConnectionState, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};
 
@@ -129,11 +129,13 @@ impl Postgres {
             );
             tries += 1;
             match answer {
-                Ok((Err(_), Some(Trouble::InTheWay))) if tries < TRIES && began.elapsed() < LOCKED => {
+                Ok((Err(_), Some(StatementFailure::InTheWay)))
+                    if tries < TRIES && began.elapsed() < LOCKED =>
+                {
                     std::thread::sleep(pause(tries));
                 }
                 // The others are most likely broken too.
-                Ok((Err(_), Some(Trouble::Broken))) if began.elapsed() < PATIENCE => {
+                Ok((Err(_), Some(StatementFailure::Broken))) if began.elapsed() < PATIENCE => {
                     self.pool.forget_idle();
                     std::thread::sleep(pause(tries));
                 }
@@ -162,7 +164,7 @@ impl Tables for Postgres {
             match job(line) {
                 Ok(answer) => line.commit().map(|()| answer),
                 Err(error) => {
-                    if line.trouble != Some(Trouble::Broken) {
+                    if line.trouble != Some(StatementFailure::Broken) {
                         // Why it failed is what matters; if this fails too, the connection is not kept.
                         let why = line.trouble;
                         if line.batch("ROLLBACK").is_ok() {
@@ -194,7 +196,7 @@ fn shifted(at: Timestamp, micros: i64) -> Timestamp {
 
 /// What went wrong, if something else than the answer matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+enum StatementFailure {
     /// Two transactions got into each other's way, and nothing was done.
     InTheWay,
     /// The connection broke, and nothing was done.
@@ -208,22 +210,22 @@ struct Line {
     client: Client,
     name: String,
     statements: HashMap<String, Statement>,
-    trouble: Option<Trouble>,
+    trouble: Option<StatementFailure>,
 }
 
 impl Line {
-    fn keep(&self) -> Keep {
+    fn keep(&self) -> ConnectionState {
         match self.trouble {
-            None | Some(Trouble::InTheWay) if !self.client.is_closed() => Keep::Yes,
-            _ => Keep::No,
+            None | Some(StatementFailure::InTheWay) if !self.client.is_closed() => ConnectionState::Yes,
+            _ => ConnectionState::No,
         }
     }
 
     fn failed(&mut self, error: &postgres::Error) -> Error {
         if is_in_the_way(error) {
-            self.trouble = Some(Trouble::InTheWay);
+            self.trouble = Some(StatementFailure::InTheWay);
         } else if is_broken(error) || self.client.is_closed() {
-            self.trouble = Some(Trouble::Broken);
+            self.trouble = Some(StatementFailure::Broken);
         }
         failed(&self.name, error)
     }
@@ -234,8 +236,8 @@ impl Line {
 
     fn commit(&mut self) -> Result<()> {
         let answer = self.batch("COMMIT");
-        if self.trouble == Some(Trouble::Broken) {
-            self.trouble = Some(Trouble::Unknown);
+        if self.trouble == Some(StatementFailure::Broken) {
+            self.trouble = Some(StatementFailure::Unknown);
             let why = "the connection broke during a commit, so it is unknown whether the change was saved";
             return Err(error::failed(&self.name, why, "check the thread before you resume it"));
         }

@@ -24,7 +24,7 @@ pub(crate) const BELOW: &str = "WITH RECURSIVE below (id) AS (
         SELECT t.id FROM cuebook_threads t JOIN below ON t.parent = below.id
     )";
 
-/// The key of a store, or why there is none.
+/// The key of a store, or why it is missing.
 pub(crate) type Key = Arc<Result<LogKey>>;
 
 pub(crate) struct Rows<'s> {
@@ -41,7 +41,7 @@ pub(crate) struct Rows<'s> {
 
 /// A question to a model without a known answer.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswered {
+pub(crate) struct UnansweredRequest {
     /// How many tokens the model got.
     pub(crate) read: u64,
     /// What reading them costs; logs of earlier versions do not say it.
@@ -67,7 +67,7 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// The key that authenticates what is written; an error if there is none.
+    /// The key that authenticates what is written; an error if it is missing.
     pub(crate) fn key(&self) -> Result<&LogKey> {
         self.key.as_ref().as_ref().map_err(Clone::clone)
     }
@@ -199,7 +199,7 @@ impl<'s> Rows<'s> {
     /// The last event of a thread, or the last one of some kinds.
     pub(crate) fn last_of(&mut self, id: &ThreadId, kinds: &[Kind]) -> Result<Option<(Kind, Json)>> {
         let rows = self.last("kind, payload", id, kinds)?;
-        // A log that was changed from outside is told when somebody reads it.
+        // A log that was changed from outside is reported when it is read.
         Ok(match rows.first().map(Vec::as_slice) {
             Some([Cell::Text(kind), Cell::Text(payload)]) => {
                 Kind::named(kind).zip(serde_json::from_str::<Json>(payload).ok())
@@ -208,17 +208,20 @@ impl<'s> Rows<'s> {
         })
     }
 
-    /// The question to a model of which the log does not say what came; nothing if there is none.
-    pub(crate) fn unanswered(&mut self, id: &ThreadId) -> Result<Unanswered> {
+    /// The question to a model of which the log does not say what came; nothing if it is missing.
+    pub(crate) fn unanswered(&mut self, id: &ThreadId) -> Result<UnansweredRequest> {
         let kinds = [Kind::CognitionIn, Kind::CognitionOut, Kind::CognitionPartial, Kind::Interrupted];
         let Some((Kind::CognitionIn, asked)) = self.last_of(id, &kinds)? else {
-            return Ok(Unanswered::default());
+            return Ok(UnansweredRequest::default());
         };
         let tokens = |payload: &Json| payload["tokens"].as_u64().unwrap_or(0);
         let spend =
             |payload: &Json| payload["spend_nanos"].as_i64().map(|nanos| Money::from_nanos(nanos.max(0)));
-        let mut unanswered =
-            Unanswered { read: tokens(&asked), reading: spend(&asked), ..Unanswered::default() };
+        let mut unanswered = UnansweredRequest {
+            read: tokens(&asked),
+            reading: spend(&asked),
+            ..UnansweredRequest::default()
+        };
         // What had come of an attempt that failed is counted with that.
         let statement = "SELECT payload FROM cuebook_events WHERE thread = $1 AND kind = $2 AND seq > \
                          (SELECT MAX(seq) FROM cuebook_events WHERE thread = $3 AND kind IN ($4, $5))";
@@ -308,9 +311,9 @@ impl<'s> Rows<'s> {
 
 /// Goes from thread to thread upwards. A store that was changed from outside can lead in a circle.
 #[derive(Default)]
-pub(crate) struct Upwards(BTreeSet<ThreadId>);
+pub(crate) struct Ancestors(BTreeSet<ThreadId>);
 
-impl Upwards {
+impl Ancestors {
     /// Notes a thread on the way; an error if it was there before.
     pub(crate) fn step(&mut self, id: &ThreadId) -> Result<()> {
         match self.0.insert(id.clone()) {

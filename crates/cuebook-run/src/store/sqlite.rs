@@ -23,7 +23,7 @@ use super::LogKey;
 use super::book::Book;
 use super::checkpoint::{Checkpoints, FAR_TOO_LONG};
 use super::group::{Group, Task};
-use super::pool::{Keep, Pool};
+use super::pool::{ConnectionState, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};
 
@@ -62,15 +62,15 @@ pub struct Sqlite {
     path: PathBuf,
     /// The path, for errors.
     name: String,
-    writer: Group<Timed>,
-    readers: Pool<Timed>,
+    writer: Group<TimedConnection>,
+    readers: Pool<TimedConnection>,
     checkpoints: Checkpoints,
-    /// Whether there is such a file. Where there is none, nothing is in it, and every connection has its own nothing.
+    /// Whether there is such a file. Where it is missing, nothing is in it, and every connection has its own nothing.
     is_there: bool,
 }
 
 /// A connection whose statements are interrupted when they take too long.
-struct Timed {
+struct TimedConnection {
     connection: Connection,
     /// When the present transaction has taken too long, in milliseconds since [`START`].
     until: Arc<AtomicU64>,
@@ -82,13 +82,13 @@ fn millis() -> u64 {
     u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Timed {
-    fn over(mut connection: Connection) -> rusqlite::Result<Timed> {
+impl TimedConnection {
+    fn over(mut connection: Connection) -> rusqlite::Result<TimedConnection> {
         let until = Arc::new(AtomicU64::new(u64::MAX));
         let limit = Arc::clone(&until);
         let is_over = move || millis() > limit.load(Ordering::Relaxed);
         connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_over))?;
-        Ok(Timed { connection, until })
+        Ok(TimedConnection { connection, until })
     }
 
     /// A transaction begins now.
@@ -98,7 +98,7 @@ impl Timed {
     }
 }
 
-impl Deref for Timed {
+impl Deref for TimedConnection {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -137,7 +137,7 @@ impl Sqlite {
         Ok(Sqlite { path, name, writer, readers, checkpoints, is_there: false })
     }
 
-    fn reader(&self) -> Result<Timed> {
+    fn reader(&self) -> Result<TimedConnection> {
         let connection = match self.is_there {
             true => connect(&self.path, &self.name)?,
             false => timed(empty(&self.name)?, &self.name)?,
@@ -170,7 +170,7 @@ impl Tables for Sqlite {
             || self.reader(),
             |connection| {
                 connection.begin();
-                (job(&mut Line { connection, name: &self.name }), Keep::Yes)
+                (job(&mut Line { connection, name: &self.name }), ConnectionState::Yes)
             },
         )?
     }
@@ -360,11 +360,11 @@ fn tighten(path: &Path, name: &str) {
 #[cfg(not(unix))]
 fn tighten(_: &Path, _: &str) {}
 
-fn timed(connection: Connection, name: &str) -> Result<Timed> {
-    Timed::over(connection).map_err(|error| failed(name, &error))
+fn timed(connection: Connection, name: &str) -> Result<TimedConnection> {
+    TimedConnection::over(connection).map_err(|error| failed(name, &error))
 }
 
-fn connect(path: &Path, name: &str) -> Result<Timed> {
+fn connect(path: &Path, name: &str) -> Result<TimedConnection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
@@ -379,7 +379,7 @@ fn connect(path: &Path, name: &str) -> Result<Timed> {
         connection.pragma_update(None, "wal_autocheckpoint", FAR_TOO_LONG)?;
         // Where the system's own way to wait for the disk does not.
         connection.pragma_update(None, "fullfsync", true)?;
-        Timed::over(connection)
+        TimedConnection::over(connection)
     };
     open().map_err(|error| failed(name, &error))
 }

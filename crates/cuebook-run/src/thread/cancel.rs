@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
-use super::left::{self, STOPPED, stop_left};
+use super::left_tools::{self, STOPPED, stop_left};
 use super::log::not_found;
 use super::{Kind, Status, ThreadId};
 use crate::engine::Engine;
-use crate::processes::{self, Push};
-use crate::store::{Filter, Holder, Record, Store};
+use crate::processes::{self, ProcessSignal};
+use crate::store::{Authenticity, Filter, Holder, Record, Store};
 
 /// How long the process of a thread may take to stop it.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,7 +40,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `CB712` if there is none, `CB728` if all of them have ended, `CB713` if one of them still runs.
+    /// `CB712` if it is missing, `CB728` if all of them have ended, `CB713` if one of them still runs.
     pub fn cancel(&self, project: Option<&Path>, id: &ThreadId, take_over: bool) -> Result<Cancelled> {
         let store = &*self.threads_so_far(project)?;
         let before = store.tree(id)?;
@@ -57,9 +57,11 @@ impl Engine {
         }
         store.cancel(id)?;
         let mut running = before.clone();
-        for (push, patience) in [(Push::Wake, PATIENCE), (Push::End, GRACE), (Push::Kill, GRACE)] {
-            let told = running.iter().filter(|record| tell(store, record, push, &running)).count();
-            if told == 0 && push != Push::Wake {
+        for (push, patience) in
+            [(ProcessSignal::Wake, PATIENCE), (ProcessSignal::End, GRACE), (ProcessSignal::Kill, GRACE)]
+        {
+            let reported = running.iter().filter(|record| send_signal(store, record, push, &running)).count();
+            if reported == 0 && push != ProcessSignal::Wake {
                 continue;
             }
             running = rest(store, id, patience, &mut tools)?;
@@ -95,9 +97,9 @@ fn stopped_before(store: &dyn Store, id: &ThreadId) -> Result<usize> {
 fn rest(store: &dyn Store, id: &ThreadId, patience: Duration, tools: &mut usize) -> Result<Vec<Record>> {
     let began = Instant::now();
     loop {
-        let dead = left::sweep(store)?;
+        let dead = left_tools::sweep(store)?;
         let tree = store.tree(id)?;
-        let is_below = |dead: &&left::Dead| tree.iter().any(|record| record.id == dead.id);
+        let is_below = |dead: &&left_tools::DeadThread| tree.iter().any(|record| record.id == dead.id);
         *tools += dead.iter().filter(is_below).map(|dead| dead.tools).sum::<usize>();
         let open: Vec<Record> = tree.into_iter().filter(|record| !record.status.is_settled()).collect();
         if open.is_empty() || began.elapsed() >= patience {
@@ -113,10 +115,13 @@ fn rest(store: &dyn Store, id: &ThreadId, patience: Duration, tools: &mut usize)
 }
 
 /// Sends a signal to the process of a thread, if that is to be done from here. Says whether it was sent.
-fn tell(store: &dyn Store, record: &Record, push: Push, stopping: &[Record]) -> bool {
-    let holder = record.holder.as_ref().filter(|holder| record.status == Status::Running && holder.is_here());
-    let Some(holder) = holder else { return false };
-    (push == Push::Wake || may_end(store, holder, stopping)) && processes::push(holder, push)
+fn send_signal(store: &dyn Store, record: &Record, push: ProcessSignal, stopping: &[Record]) -> bool {
+    // A row that another program changed could name any process.
+    let is_sure = record.status == Status::Running && record.authenticity == Authenticity::Own;
+    let Some(holder) = record.holder.as_ref().filter(|holder| is_sure && holder.is_here()) else {
+        return false;
+    };
+    (push == ProcessSignal::Wake || may_end(store, holder, stopping)) && processes::push(holder, push)
 }
 
 /// Whether a process may be ended: it is one of ours, and all that it runs is to stop.

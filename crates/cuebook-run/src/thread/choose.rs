@@ -3,24 +3,27 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cuebook::Result;
+use cuebook::{Result, files};
 
 use super::Secrets;
 use super::managed::ChosenModel;
 use crate::engine::{Engine, Project};
-use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
+use crate::provider::{Chosen, HttpProvider, ModelPreference, Providers, ToolMode};
 use crate::store::{self, LogKey, SqliteStore, Store};
 
 /// Where a project's threads are kept without a setting.
 const FILE: &str = ".ai/state/threads.db";
+/// Its folder.
+const STATE: &str = ".ai/state";
 
 impl Engine {
-    /// Who is to be asked, which must be possible: a thread that cannot even begin is none.
+    /// Who is to be asked, which must be possible: a thread that cannot begin is not registered.
     ///
     /// A replay uses the recorded provider: no keys are needed, and there may be none by which to choose.
-    pub(super) fn choose(&self, providers: &Providers, wish: &Wish<'_>) -> Result<Chosen> {
-        let wish = &Wish { only: self.settings().provider.as_deref().or(wish.only), ..*wish };
-        let chosen = providers.resolve(wish);
+    pub(super) fn choose(&self, providers: &Providers, preference: &ModelPreference<'_>) -> Result<Chosen> {
+        let preference =
+            &ModelPreference { only: self.settings().provider.as_deref().or(preference.only), ..*preference };
+        let chosen = providers.resolve(preference);
         let Some(replay) = self.settings().replay.as_deref() else {
             let chosen = chosen?;
             HttpProvider::new(&self.client()?, chosen.clone()).check()?;
@@ -28,7 +31,7 @@ impl Engine {
         };
         let recording = self.recording(replay)?;
         let Some(model) = recording.model().filter(|_| chosen.is_err()) else { return chosen };
-        let recorded = Wish { model: Some(&model), id: None, tier: None, ..*wish };
+        let recorded = ModelPreference { model: Some(&model), id: None, tier: None, ..*preference };
         providers.resolve(&recorded).or(chosen)
     }
 
@@ -66,13 +69,13 @@ impl Engine {
 
     /// The threads of a project.
     pub(crate) fn store_of(&self, project: &Project) -> Result<Arc<dyn Store>> {
-        let place = self.place_of(project);
+        let place = self.place_of(project)?;
         self.kept_store(&place, || store::open(&place, LogKey::of(&project.spaces)))
     }
 
     /// The threads of a project for a caller that begins none. A missing file is not made.
     pub(super) fn looked_at(&self, project: &Project) -> Result<Arc<dyn Store>> {
-        let place = self.place_of(project);
+        let place = self.place_of(project)?;
         match store::file(&place)? {
             Some(path) if !path.exists() => Ok(Arc::new(SqliteStore::nothing(path, LogKey::none())?)),
             _ => self.store_of(project),
@@ -85,15 +88,23 @@ impl Engine {
     ///
     /// `CB724` if the kind of store is unknown.
     pub fn missing_store(&self, project: Option<&Path>) -> Result<Option<PathBuf>> {
-        let place = self.place_of(&*self.project(project)?);
+        let place = self.place_of(&*self.project(project)?)?;
         let missing = store::file(&place)?.filter(|path| !path.exists());
         Ok(missing.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned())))
     }
 
-    fn place_of(&self, project: &Project) -> String {
-        match &self.settings().store {
-            Some(place) => place.clone(),
-            None => project.spaces.project().join(FILE).to_string_lossy().into_owned(),
+    /// The place that the user named, or the file in the project, to which no link of the project may lead elsewhere.
+    fn place_of(&self, project: &Project) -> Result<String> {
+        if let Some(place) = &self.settings().store {
+            return Ok(place.clone());
         }
+        let root = project.spaces.project();
+        files::stays_inside(root, &root.join(STATE), STATE)?;
+        // Tools that a model calls do not see this folder, but the rest of the project.
+        for end in ["", "-wal", "-shm"] {
+            let name = format!("{FILE}{end}");
+            files::stays_inside(&root.join(STATE), &root.join(&name), &name)?;
+        }
+        Ok(root.join(FILE).to_string_lossy().into_owned())
     }
 }

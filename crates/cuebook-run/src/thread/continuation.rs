@@ -16,12 +16,12 @@ use super::hooks::ThreadHooks;
 use super::launch::Launch;
 use super::log::{not_found, whole_log};
 use super::rebuild::calls_of;
-use super::run::{Began, Beginning};
+use super::run::{NewThreadParts, ThreadRun};
 use super::{Caller, Conversation, Entry, Kind, Money, Status, ThreadId, spent_below};
 use crate::engine::{Engine, Project};
-use crate::policy::limits::Limits;
+use crate::policy::limits::ThreadLimits;
 use crate::provider::Chosen;
-use crate::store::{Change, Holder, LastWords, Store};
+use crate::store::{Change, FinalEvents, Holder, Store};
 use crate::watch::Watch;
 
 /// How many tokens of the old conversation the new one begins with, at most.
@@ -40,15 +40,16 @@ impl Engine {
         (finished, holder): (Finished, &Holder),
         chosen: Chosen,
         watch: &dyn Watch,
-    ) -> Result<Result<Began>> {
+    ) -> Result<Result<ThreadRun>> {
         let id = finished.id.clone();
-        let (beginning, last_words) = match self.successor(project, store, launch, finished, chosen, watch) {
+        let (beginning, final_events) = match self.successor(project, store, launch, finished, chosen, watch)
+        {
             Ok(successor) => successor,
             Err(error) => return Ok(Err(error)),
         };
         let known = store.record(&id)?.map_or(0, |record| record.last.0);
         let began = self.begin_with(project, store, beginning, watch, |new| {
-            let next = store.hand_over(&id, holder, last_words, &Change::default(), new)?;
+            let next = store.hand_over(&id, holder, final_events, &Change::default(), new)?;
             self.tell_after(&**store, &id, known, watch);
             Ok(next)
         });
@@ -70,7 +71,7 @@ impl Engine {
         finished: Finished,
         chosen: Chosen,
         watch: &dyn Watch,
-    ) -> Result<(Beginning<'_>, LastWords)> {
+    ) -> Result<(NewThreadParts<'_>, FinalEvents)> {
         let Some(record) = store.record(&finished.id)? else { return Err(not_found(&**store, &finished.id)) };
         let rebuilt = super::rebuild(&finished.id, &whole_log(&**store, &record)?)?;
         let words = self.words(project, launch)?;
@@ -83,7 +84,7 @@ impl Engine {
         messages.push(Message::text(Role::User, words));
         let limits = self.left(&**store, launch, &finished, u64::from(record.spawned))?;
         let handoff = json!({"kept_messages": kept.len(), "left_out": spoken.len() - kept.len()});
-        let last_words: LastWords = Arc::new(move |next: &ThreadId| {
+        let final_events: FinalEvents = Arc::new(move |next: &ThreadId| {
             let next = json!({"continuation_thread_id": next.as_str()});
             vec![Entry::new(Kind::Handoff, handoff.clone()), Entry::new(Kind::Continued, next)]
         });
@@ -95,12 +96,15 @@ impl Engine {
             continuation_of: Some(finished.id.clone()),
             ..launch.clone()
         };
-        let desk = self.continued_tools(project, &next, chosen.profile.api, rebuilt.opened)?;
+        let thread_tools = self.continued_tools(project, &next, chosen.profile.api, rebuilt.opened)?;
         let entries = match said.is_empty() {
             true => Vec::new(),
             false => vec![Entry::new(Kind::ContextInjected, json!({"hooks": said}))],
         };
-        Ok((Beginning { launch: next, chosen, parent_holder: None, entries, desk }, last_words))
+        Ok((
+            NewThreadParts { launch: next, chosen, parent_holder: None, entries, thread_tools },
+            final_events,
+        ))
     }
 
     /// The words for a model that goes on, with those of the hooks that have something to say about it.
@@ -112,10 +116,10 @@ impl Engine {
         words: String,
         watch: &dyn Watch,
     ) -> Result<(String, Vec<Json>)> {
-        let moments = ThreadHooks::new(self, project.clone(), launch)?;
+        let thread_hooks = ThreadHooks::new(self, project.clone(), launch)?;
         let secrets = self.secrets(project)?;
         let within = Caller { thread: launch.parent.as_ref(), holder: None, call: None, secrets: &secrets };
-        let told = json!({
+        let reported = json!({
             "directive": launch.prompt,
             "project_path": project.spaces.project().to_string_lossy(),
             "model": launch.model.id,
@@ -125,20 +129,27 @@ impl Engine {
             "previous_thread_id": before.as_str(),
             "capabilities": launch.capabilities.to_json(),
         });
-        let said = moments.gather(&["thread_continued"], &told, &launch.capabilities, &within, watch);
+        let said =
+            thread_hooks.gather(&["thread_continued"], &reported, &launch.capabilities, &within, watch);
         let words: Vec<String> = said.before.into_iter().chain([words]).chain(said.after).collect();
         Ok((words.join("\n\n"), said.said))
     }
 
     /// What is left of a thread's limits.
-    fn left(&self, store: &dyn Store, launch: &Launch, finished: &Finished, spawned: u64) -> Result<Limits> {
+    fn left(
+        &self,
+        store: &dyn Store,
+        launch: &Launch,
+        finished: &Finished,
+        spawned: u64,
+    ) -> Result<ThreadLimits> {
         let (limits, cost) = (&launch.limits, &finished.cost);
         let spend = match store.account(&finished.id)? {
             // What its children spent is spent, and what they may yet spend stays with it.
-            Some(account) if account.limit != Money::MOST => account.remaining() + account.held,
+            Some(account) if account.limit != Money::MAX => account.remaining() + account.held,
             _ => limits.spend,
         };
-        Ok(Limits {
+        Ok(ThreadLimits {
             turns: limits.turns.saturating_sub(u64::from(cost.turns)),
             tokens: limits.tokens.saturating_sub(cost.tokens()),
             spend: spend.max(Money::ZERO),
@@ -154,7 +165,7 @@ impl Engine {
         store: &Arc<dyn Store>,
         (id, holder): (ThreadId, &Holder),
         error: Error,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let record = store.record(&id)?.ok_or_else(|| not_found(&**store, &id))?;
         let cost = record.cost;
         let children = spent_below(&**store, &record)?;
@@ -170,19 +181,19 @@ impl Engine {
             conversation: None,
             full: false,
         };
-        let told = finished.to_json();
+        let reported = finished.to_json();
         let change =
-            Change { status: Some(Status::Suspended), result: Some(told.clone()), ..Change::default() };
-        store.append(&finished.id, holder, &[Entry::new(Kind::Suspended, told)], &change)?;
+            Change { status: Some(Status::Suspended), result: Some(reported.clone()), ..Change::default() };
+        store.append(&finished.id, holder, &[Entry::new(Kind::Suspended, reported)], &change)?;
         Ok(self.with_conversation(&**store, finished))
     }
 
     /// The end of a thread, with what the whole conversation used. A report about it is no reason to fail.
-    pub(super) fn with_conversation(&self, store: &dyn Store, mut finished: Finished) -> Began {
+    pub(super) fn with_conversation(&self, store: &dyn Store, mut finished: Finished) -> ThreadRun {
         if let Ok(Some(record)) = store.record(&finished.id) {
             finished.conversation = Conversation::of(store, &record).unwrap_or_default();
         }
-        Began::Finished(Box::new(finished))
+        ThreadRun::Finished(Box::new(finished))
     }
 
     /// What a model gets that continues: the body of the directive that the thread's own names, or of the usual one.
@@ -232,18 +243,18 @@ fn newest<'m>(messages: &'m [Message], model: &str, most: u64) -> &'m [Message] 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::{said, told};
+    use crate::turn::{assistant_message, tool_message};
     use cuebook::chat::reply::{Reply, ToolCall};
 
     #[test]
     fn what_is_kept_begins_with_a_whole_turn() {
         let call = ToolCall { id: "c1".into(), name: "t".into(), arguments: "{}".into() };
-        let calling = said(&Reply::ToolCalls { calls: vec![call.clone()], text: None });
+        let calling = assistant_message(&Reply::ToolCalls { calls: vec![call.clone()], text: None });
         let long = "word ".repeat(100);
         let messages = [
             Message::text(Role::User, &long),
             calling.clone(),
-            told(&call, &long, false),
+            tool_message(&call, &long, false),
             Message::text(Role::Assistant, "so"),
         ];
         assert_eq!(newest(&messages, "gpt-4o", 10_000).len(), 4);

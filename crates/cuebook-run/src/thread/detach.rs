@@ -54,6 +54,7 @@ pub(super) fn start(
     // Its end tells threads apart, and a file's name must not be too long.
     let name: String = name[name.len().saturating_sub(LONGEST)..].iter().collect();
     let file = folder.join(format!("{name}.log"));
+    files::stays_inside(project, &file, &files::display_name(project, &file))?;
     let log = open_log(&folder, &file);
     let log = log.map_err(|error| {
         fail(
@@ -84,7 +85,7 @@ pub(super) fn start(
         command.arg(ALLOWANCE).arg(serde_json::json!(allowance.patterns()).to_string());
     }
     if settings.fence == Fence::Off {
-        command.arg("--unfenced");
+        command.arg("--no-sandbox");
     }
     for (limit, value) in &how.limit_overrides {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -122,7 +123,7 @@ pub(super) fn start(
         if now.last != record.last || now.status != record.status {
             return Err(moved(id, now.status));
         }
-        let why = last_words(&file, said_before);
+        let why = final_events(&file, said_before);
         let message = format!("process {pid} ended before it started `{id}` ({status}){why}");
         return Err(fail(message, &format!("its output is in {}", file.display())));
     }
@@ -188,7 +189,7 @@ fn is_of(child: u32, process: u32) -> bool {
 }
 
 /// What a process said that ended too early: the line that says why, or else the last one.
-fn last_words(file: &Path, from: u64) -> String {
+fn final_events(file: &Path, from: u64) -> String {
     let text = fs::read(file).unwrap_or_default();
     let text = text.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
     let text = String::from_utf8_lossy(text);

@@ -19,7 +19,7 @@ use crate::policy::directive_tools::tools;
 use crate::policy::nudge::{self, AnswerWithoutCall, Verdict};
 use crate::policy::returns::{self, Returned};
 use crate::request::ExecuteRequest;
-use crate::turn::{Performed, Permit, Settled};
+use crate::turn::{AfterAnswer, Performed, Permit};
 
 /// The tools of a directive's thread.
 pub(super) struct DirectiveThread<'e> {
@@ -57,7 +57,7 @@ impl DirectiveThread<'_> {
     fn take(&self, thread: &Managed<'_>, given: &Map<String, Json>) -> Performed {
         match returns::check(&self.outputs, given) {
             Returned::Outputs(outputs) => {
-                if let Err(why) = thread.moments.returned(thread, &outputs) {
+                if let Err(why) = thread.thread_hooks.returned(thread, &outputs) {
                     return Performed::failure(why);
                 }
                 thread.keep(Kind::Return, json!({"outputs": outputs}));
@@ -150,7 +150,7 @@ impl ThreadTools for DirectiveThread<'_> {
         let is_piece =
             action == Action::Execute && arguments.get("item_id").and_then(Json::as_str) == Some(RESULT);
         let reading = if is_piece { Reading::Piece } else { Reading::Possible };
-        results::told(thread, &call.id, &response, reading)
+        results::tool_result(thread, &call.id, &response, reading)
     }
 
     /// Of several returns the first counts that will do.
@@ -158,7 +158,7 @@ impl ThreadTools for DirectiveThread<'_> {
         parse_arguments(&call.arguments).is_ok_and(|arguments| self.returned(call, &arguments).is_some())
     }
 
-    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<Settled> {
+    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<AfterAnswer> {
         let text = match said {
             Reply::Text(text) => text.clone(),
             Reply::Structured { raw, .. } => raw.clone(),
@@ -167,12 +167,12 @@ impl ThreadTools for DirectiveThread<'_> {
         let may_call = !self.tools.is_empty();
         let said = AnswerWithoutCall { text: &text, turn, nudges, outputs: &self.outputs, may_call };
         match nudge::decide(&said) {
-            Verdict::Nudge(words) => Ok(Settled::Again(words)),
+            Verdict::Nudge(words) => Ok(AfterAnswer::Again(words)),
             Verdict::Done if text.trim().is_empty() => {
                 let note = "the model's last answer is empty; the log shows what it did";
-                Ok(Settled::Done(json!({"result": text, "note": note})))
+                Ok(AfterAnswer::Done(json!({"result": text, "note": note})))
             }
-            Verdict::Done => Ok(Settled::Done(json!({"result": text}))),
+            Verdict::Done => Ok(AfterAnswer::Done(json!({"result": text}))),
             Verdict::Failed(error) => Err(error),
         }
     }

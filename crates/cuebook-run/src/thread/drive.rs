@@ -4,17 +4,17 @@ use cuebook::chat::{Message, Role};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
 
-use super::managed::{Before, Managed, Parts};
+use super::managed::{Managed, Parts, ThreadSetup};
 use super::{Conversation, Kind, Money, Status, ThreadId, spent_below};
 use super::{cost_json, error_json, stopped};
 use crate::store::{Change, Cost, Filter};
 use crate::turn::{self, Ended, Halt, Start};
 
 /// A thread that is about to run.
-pub(super) struct Ready<'e> {
+pub(super) struct ReadyThread<'e> {
     pub(super) parts: Parts<'e>,
     pub(super) start: Start,
-    pub(super) before: Before,
+    pub(super) before: ThreadSetup,
 }
 
 /// How a thread ended.
@@ -22,7 +22,7 @@ pub(super) struct Ready<'e> {
 pub struct Finished {
     /// The thread.
     pub id: ThreadId,
-    /// How it stands with it.
+    /// The thread's status.
     pub status: Status,
     /// What the model said last, if that is the result.
     pub result: Option<Json>,
@@ -47,7 +47,7 @@ pub struct Finished {
 /// # Errors
 ///
 /// Only if the end could not be written: the store failed, or another process has continued the thread.
-pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
+pub(super) fn drive(ready: ReadyThread<'_>) -> Result<Finished> {
     let id = ready.parts.id.clone();
     driven(ready).map_err(|error| lost(error, &id))
 }
@@ -63,16 +63,16 @@ fn lost(error: Error, id: &ThreadId) -> Error {
     Error::new(error.kind(), diagnostic).with("thread_id", id.as_str())
 }
 
-fn driven(ready: Ready<'_>) -> Result<Finished> {
-    let Ready { parts, start, before } = ready;
-    let (id, moments, secrets) = (parts.id.clone(), parts.moments, parts.secrets);
+fn driven(ready: ReadyThread<'_>) -> Result<Finished> {
+    let ReadyThread { parts, start, before } = ready;
+    let (id, thread_hooks, secrets) = (parts.id.clone(), parts.thread_hooks, parts.secrets);
     let thread = Managed::new(parts, before);
     let Ended { mut outcome, conversation, .. } = turn::run(&thread, start);
     if let Ok(result) = &mut outcome {
         if let Json::Object(result) = result
             && result.contains_key("outputs")
         {
-            result.entry("result").or_insert_with(|| last_words(&conversation).into());
+            result.entry("result").or_insert_with(|| final_events(&conversation).into());
         }
         // A model may repeat what it has seen; the end is no place for keys either.
         secrets.scrub(result);
@@ -130,8 +130,8 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
         Status::Interrupted => Kind::Interrupted,
         _ => Kind::Failed,
     };
-    let told = finished.to_json();
-    let mut payload = told.clone();
+    let reported = finished.to_json();
+    let mut payload = reported.clone();
     payload["cost"] = cost_json(&finished.cost);
     if finished.status == Status::Interrupted {
         payload["pid"] = std::process::id().into();
@@ -140,9 +140,9 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
     thread.keep(kind, payload);
     // One that is asked to end is not over, and its process has no time for more. Otherwise the thread is not at rest before its
     // hooks have run: a stop of the thread stops them, and if the process dies they are found.
-    let follow = finished.status != Status::Interrupted && moments.follow(&thread, &finished);
+    let follow = finished.status != Status::Interrupted && thread_hooks.follow(&thread, &finished);
     let status = (!follow).then_some(finished.status);
-    thread.end(Change { status, result: Some(told), ..Change::default() })?;
+    thread.end(Change { status, result: Some(reported), ..Change::default() })?;
     if finished.status == Status::Cancelled {
         // The process that stopped it need not have informed the store, and threads below it may run elsewhere. Its own end is written.
         let below = Filter { parent: Some(finished.id.clone()), ..Filter::default() };
@@ -151,7 +151,7 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
         }
     }
     if follow {
-        moments.completed(&thread, &finished);
+        thread_hooks.completed(&thread, &finished);
         thread.rest(finished.status)?;
     }
     thread.pulse("");
@@ -191,7 +191,7 @@ fn blocked(why: &str) -> Error {
 }
 
 /// What the model said last, beside its calls.
-fn last_words(conversation: &[Message]) -> String {
+fn final_events(conversation: &[Message]) -> String {
     let last = conversation.iter().rev().find(|message| message.role == Role::Assistant);
     last.map(|message| message.texts().collect()).unwrap_or_default()
 }

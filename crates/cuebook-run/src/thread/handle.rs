@@ -14,12 +14,12 @@ use serde_json::{Map, Value as Json};
 
 use super::drive::Finished;
 use super::resume::Resume;
-use super::run::{Began, RunRequest};
+use super::run::{RunRequest, ThreadRun};
 use super::{Event, Kind, Status, ThreadId};
 use crate::engine::Engine;
 use crate::record::Cost;
 use crate::stop::Stop;
-use crate::watch::{News, Watch};
+use crate::watch::{Activity, Watch};
 
 /// A thread that runs in the background of this program.
 ///
@@ -32,7 +32,7 @@ use crate::watch::{News, Watch};
 /// use cuebook::items::Spaces;
 /// use cuebook_run::{Engine, RunRequest, Update};
 ///
-/// let engine = Arc::new(Engine::new(Spaces::of_project("/home/ada/desk".as_ref())));
+/// let engine = Arc::new(Engine::new(Spaces::of_project("/home/ada/thread_tools".as_ref())));
 /// let thread = engine.start(&engine.book()?, RunRequest::new("reply").var("letter", "Where is order 7?"))?;
 /// for update in thread.updates() {
 ///     if let Update::Text(text) = update.update {
@@ -47,7 +47,7 @@ use crate::watch::{News, Watch};
 pub struct Thread {
     id: ThreadId,
     stop: Arc<AtomicBool>,
-    queue: Arc<Queue>,
+    queue: Arc<UpdateQueue>,
     running: JoinHandle<Result<Finished>>,
 }
 
@@ -130,14 +130,14 @@ pub enum Update {
     },
 }
 
-impl From<&News<'_>> for Update {
-    fn from(news: &News<'_>) -> Update {
-        match news {
-            News::Event(event) => Update::Event((*event).clone()),
-            News::Text(text) => Update::Text((*text).to_owned()),
-            News::Thinking(text) => Update::Thinking((*text).to_owned()),
-            News::Pulse { cost, doing } => Update::Progress { cost: *cost, waits_for: doing.clone() },
-            News::Retry { attempt, pause, why } => {
+impl From<&Activity<'_>> for Update {
+    fn from(activity: &Activity<'_>) -> Update {
+        match activity {
+            Activity::Event(event) => Update::Event((*event).clone()),
+            Activity::Text(text) => Update::Text((*text).to_owned()),
+            Activity::Thinking(text) => Update::Thinking((*text).to_owned()),
+            Activity::Pulse { cost, doing } => Update::Progress { cost: *cost, waits_for: doing.clone() },
+            Activity::Retry { attempt, pause, why } => {
                 Update::Retry { attempt: *attempt, pause: *pause, why: why.clone() }
             }
         }
@@ -156,7 +156,7 @@ pub struct ThreadUpdate {
 
 /// The updates of a thread: an iterator that waits, and with the feature `stream` a `Stream`.
 #[derive(Debug)]
-pub struct Updates(Arc<Queue>);
+pub struct Updates(Arc<UpdateQueue>);
 
 impl Iterator for Updates {
     type Item = ThreadUpdate;
@@ -203,13 +203,13 @@ impl Drop for Updates {
 
 /// Updates on their way from the thread to the program.
 #[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<Waiting>,
+struct UpdateQueue {
+    state: Mutex<PendingUpdates>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingUpdates {
     updates: VecDeque<ThreadUpdate>,
     ended: bool,
     /// How many iterators there are.
@@ -220,12 +220,12 @@ struct Waiting {
     waker: Option<std::task::Waker>,
 }
 
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+impl UpdateQueue {
+    fn lock(&self) -> MutexGuard<'_, PendingUpdates> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+    fn change(&self, change: impl FnOnce(&mut PendingUpdates)) {
         let mut state = self.lock();
         change(&mut state);
         if state.forgotten && state.readers == 0 {
@@ -247,25 +247,25 @@ impl Queue {
 }
 
 /// Passes on what a thread reports, and that it is to stop.
-struct Relay {
-    queue: Arc<Queue>,
+struct UpdateRelay {
+    queue: Arc<UpdateQueue>,
     stop: Arc<AtomicBool>,
     /// Takes the id of the thread as soon as it is known.
     began: Mutex<Option<Sender<ThreadId>>>,
-    wanted: Wanted,
+    wanted: TargetThread,
 }
 
 /// The thread that was asked for, as opposed to one that a hook starts before it.
-enum Wanted {
+enum TargetThread {
     Prompt(String),
     Known(ThreadId),
 }
 
-impl Wanted {
+impl TargetThread {
     fn is(&self, thread: &ThreadId, event: &Event) -> bool {
         match self {
-            Wanted::Known(id) => thread == id,
-            Wanted::Prompt(prompt) => {
+            TargetThread::Known(id) => thread == id,
+            TargetThread::Prompt(prompt) => {
                 event.kind == Kind::Started
                     && event.payload["parent_id"].is_null()
                     && event.payload["directive"] == prompt.as_str()
@@ -274,7 +274,7 @@ impl Wanted {
     }
 }
 
-impl Watch for Relay {
+impl Watch for UpdateRelay {
     fn cancelled(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
@@ -283,40 +283,44 @@ impl Watch for Relay {
         Some(Stop::flag(self.stop.clone()))
     }
 
-    fn news(&self, thread: &ThreadId, news: &News<'_>) {
-        if let News::Event(event) = news
+    fn activity(&self, thread: &ThreadId, activity: &Activity<'_>) {
+        if let Activity::Event(event) = activity
             && self.wanted.is(thread, event)
             && let Some(began) = self.began.lock().unwrap_or_else(PoisonError::into_inner).take()
         {
             // A program that no longer waits has stopped.
             let _ = began.send(thread.clone());
         }
-        let update = ThreadUpdate { thread: thread.clone(), update: news.into() };
+        let update = ThreadUpdate { thread: thread.clone(), update: activity.into() };
         self.queue.change(|state| state.updates.push_back(update));
     }
 }
 
 /// Ends the updates when the thread has ended, in whatever way.
-struct AtEnd(Arc<Queue>);
+struct CloseOnDrop(Arc<UpdateQueue>);
 
-impl Drop for AtEnd {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.change(|state| state.ended = true);
     }
 }
 
-fn spawn(wanted: Wanted, work: impl FnOnce(&dyn Watch) -> Result<Began> + Send + 'static) -> Result<Thread> {
-    let (queue, stop) = (Arc::<Queue>::default(), Arc::<AtomicBool>::default());
+fn spawn(
+    wanted: TargetThread,
+    work: impl FnOnce(&dyn Watch) -> Result<ThreadRun> + Send + 'static,
+) -> Result<Thread> {
+    let (queue, stop) = (Arc::<UpdateQueue>::default(), Arc::<AtomicBool>::default());
     let (sender, receiver) = channel();
-    let relay = Relay { queue: queue.clone(), stop: stop.clone(), began: Mutex::new(Some(sender)), wanted };
-    let at_end = AtEnd(queue.clone());
+    let relay =
+        UpdateRelay { queue: queue.clone(), stop: stop.clone(), began: Mutex::new(Some(sender)), wanted };
+    let at_end = CloseOnDrop(queue.clone());
     let run = move || {
         let _at_end = at_end;
         let relay = relay;
         let began = catch_panic(|| work(&relay)).unwrap_or_else(|message| Err(panicked(&message)));
         match began? {
-            Began::Finished(finished) => Ok(*finished),
-            Began::Detached { id, .. } => Err(elsewhere(&id)),
+            ThreadRun::Finished(finished) => Ok(*finished),
+            ThreadRun::Detached { id, .. } => Err(elsewhere(&id)),
         }
     };
     let running = std::thread::Builder::new().name("cuebook thread".into()).spawn(run).map_err(|error| {
@@ -354,7 +358,7 @@ impl Engine {
         let prompt = book.prepare(&request.prompt, &request.context)?.prompt().id.clone();
         let request = RunRequest { is_async: false, ..request };
         let (engine, book) = (self.clone(), book.clone());
-        spawn(Wanted::Prompt(prompt), move |watch| engine.run(&book, &request, watch))
+        spawn(TargetThread::Prompt(prompt), move |watch| engine.run(&book, &request, watch))
     }
 
     /// Continues a thread from its log. Say how, and then [`start`](ResumeBuilder::start).
@@ -363,7 +367,7 @@ impl Engine {
     /// # use std::sync::Arc;
     /// # use cuebook::items::Spaces;
     /// # use cuebook_run::{Engine, ThreadId};
-    /// let engine = Arc::new(Engine::new(Spaces::of_project("/home/ada/desk".as_ref())));
+    /// let engine = Arc::new(Engine::new(Spaces::of_project("/home/ada/thread_tools".as_ref())));
     /// let id = ThreadId::known("reply/reply-1739820456123");
     /// let thread = engine.resume(&id).limit("turns", 20).start()?;
     /// let finished = thread.join()?;
@@ -425,11 +429,11 @@ impl ResumeBuilder {
     ///
     /// # Errors
     ///
-    /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
+    /// `CB712` if it is missing, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
     /// key did not write its log, `CB737` if a prompt's thread had permissions that were not allowed again.
     pub fn start(self) -> Result<Thread> {
         let ResumeBuilder { engine, book, id, how } = self;
-        spawn(Wanted::Known(id.clone()), move |watch| {
+        spawn(TargetThread::Known(id.clone()), move |watch| {
             engine.resume_with(None, book.as_deref(), &id, &how, watch)
         })
     }

@@ -54,7 +54,7 @@ impl Managed<'_> {
             self.keep(Kind::ContextFull, json!({"tokens": tokens, "context_window": window}));
         }
         if known.as_ref().is_none_or(|heard| !heard.is_over()) {
-            self.moments.full(self, (tokens, window), known.unwrap_or_default())?;
+            self.thread_hooks.full(self, (tokens, window), known.unwrap_or_default())?;
         }
         self.state().window.full = true;
         let message = format!("the conversation has about {tokens} tokens; the model's window is {window}");
@@ -107,8 +107,8 @@ impl Managed<'_> {
         }
         let mut most = self.voice.most_output.min(left);
         if let Some(price) = &self.voice.price {
-            let remaining = match account.limit == Money::MOST {
-                true => Money::MOST,
+            let remaining = match account.limit == Money::MAX {
+                true => Money::MAX,
                 // What it spent last and what it no longer holds may not be written yet.
                 false => account.limit - account.spent.max(cost.spend) - account.children - account.reserved,
             };
@@ -203,10 +203,10 @@ impl Managed<'_> {
         diagnostic.message = format!("{}, in the middle of a call of `{}`", diagnostic.message, call.name);
         let hint = diagnostic.hint.unwrap_or_default();
         diagnostic.hint = Some(format!("{hint}; then continue with `cuebook thread resume {}`", self.id));
-        let told = Error::new(error.kind(), diagnostic).with("tool", &call.name);
-        ["max_output_tokens", "finish"].into_iter().fold(told, |told, name| match error.field(name) {
-            Some(value) => told.with(name, value.clone()),
-            None => told,
+        let reported = Error::new(error.kind(), diagnostic).with("tool", &call.name);
+        ["max_output_tokens", "finish"].into_iter().fold(reported, |reported, name| match error.field(name) {
+            Some(value) => reported.with(name, value.clone()),
+            None => reported,
         })
     }
 

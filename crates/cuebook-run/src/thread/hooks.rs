@@ -25,7 +25,7 @@ use crate::policy::control::{self, Control};
 use crate::policy::hooks::{self, Action, Firing, Hook, Hooks, Layer, Position};
 use crate::policy::limits::{Reached, seconds};
 use crate::policy::tool_result;
-use crate::provider::{Category, Unheard};
+use crate::provider::{Category, ProviderFailure};
 use crate::request::ExecuteRequest;
 use crate::turn::Halt;
 use crate::watch::Watch;
@@ -51,7 +51,7 @@ pub(crate) struct ThreadHooks<'e> {
 
 /// What hooks say when a thread begins, by where it stands.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct StartTexts {
     pub(super) system: Vec<String>,
     pub(super) before: Vec<String>,
     pub(super) after: Vec<String>,
@@ -99,8 +99,8 @@ impl<'e> ThreadHooks<'e> {
         capabilities: &Capabilities,
         within: &Caller<'_>,
         watch: &dyn Watch,
-    ) -> Gathered {
-        let mut gathered = Gathered::default();
+    ) -> StartTexts {
+        let mut gathered = StartTexts::default();
         for event in events {
             for firing in self.hooks.matching(event, context) {
                 for action in &firing.actions {
@@ -110,12 +110,12 @@ impl<'e> ThreadHooks<'e> {
                     };
                     let Some(mut text) = spoken(&answer, action, firing.wrap) else {
                         let why = answer.get("error").cloned().unwrap_or_else(|| "it said nothing".into());
-                        let mut told =
+                        let mut reported =
                             json!({"hook": firing.hook_id, "item_id": action.item_id, "nothing": why});
                         if let Some(why) = failure(&answer) {
-                            told["failed"] = why.into();
+                            reported["failed"] = why.into();
                         }
-                        gathered.said.push(told);
+                        gathered.said.push(reported);
                         continue;
                     };
                     within.secrets.scrub_text(&mut text);
@@ -165,7 +165,7 @@ impl<'e> ThreadHooks<'e> {
     }
 
     /// Runs the hooks of a moment. The first that decides something is obeyed.
-    fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Decided> {
+    fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<HookDecision> {
         self.fire_rest(thread, event, more, HooksSoFar::default())
     }
 
@@ -177,7 +177,7 @@ impl<'e> ThreadHooks<'e> {
         event: &str,
         more: Json,
         mut heard: HooksSoFar,
-    ) -> Option<Decided> {
+    ) -> Option<HookDecision> {
         let about = more["error"]["message"].clone();
         let firings = self.firings(thread, event, more);
         if firings.is_empty() {
@@ -190,7 +190,7 @@ impl<'e> ThreadHooks<'e> {
             let control = self.run(thread, (event, &about), &firing, &mut heard, (time, until));
             if firing.controls && control != Control::Continue && decided.is_none() {
                 let who = format!("the hook `{}` {}", firing.hook_id, firing.whose);
-                decided = Some(Decided { control, who });
+                decided = Some(HookDecision { control, who });
             }
         }
         decided
@@ -227,18 +227,18 @@ impl<'e> ThreadHooks<'e> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until) && !thread.cancelled();
         let mut decided = Control::Continue;
         for action in &firing.actions {
-            let mut told = json!({
+            let mut reported = json!({
                 "hook": firing.hook_id,
                 "event": event,
                 "action": action.primary,
                 "item_id": action.item_id,
             });
             if !about.is_null() {
-                told["about"] = about.clone();
+                reported["about"] = about.clone();
             }
             // A decision does nothing, so it can be made again.
             if action.item_id != control::ITEM
-                && let Some(control) = heard.take(&told)
+                && let Some(control) = heard.take(&reported)
             {
                 if decided == Control::Continue {
                     decided = control;
@@ -253,7 +253,7 @@ impl<'e> ThreadHooks<'e> {
                         format!("it did not run: earlier hooks used the shared limit of {} s", seconds(time));
                     json!({"status": "error", "error": why})
                 }
-                None => match thread.begin_hook(event, &told) {
+                None => match thread.begin_hook(event, &reported) {
                     Ok(()) => {
                         let watch = thread.watching_hook(until);
                         let answer = self.act(action, &watch, Some(&thread.within(None)));
@@ -272,12 +272,12 @@ impl<'e> ThreadHooks<'e> {
                 },
             };
             let control = Control::from_result(&answer);
-            told["result"] = tool_result::clean(&answer);
-            told["decided"] = (control != Control::Continue).into();
+            reported["result"] = tool_result::clean(&answer);
+            reported["decided"] = (control != Control::Continue).into();
             if let Some(why) = failure(&answer) {
-                told["failed"] = why.into();
+                reported["failed"] = why.into();
             }
-            thread.keep(Kind::Hook, told);
+            thread.keep(Kind::Hook, reported);
             if decided == Control::Continue {
                 decided = control;
             }
@@ -286,12 +286,12 @@ impl<'e> ThreadHooks<'e> {
     }
 
     /// A limit was reached.
-    pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<Decided> {
+    pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<HookDecision> {
         self.fire(thread, LIMIT, reached.to_json())
     }
 
     /// The model did not answer.
-    pub(super) fn error(&self, thread: &Managed<'_>, unheard: &Unheard) -> Option<Decided> {
+    pub(super) fn error(&self, thread: &Managed<'_>, unheard: &ProviderFailure) -> Option<HookDecision> {
         let category = match unheard.category {
             Category::RateLimited => "rate_limited",
             Category::Transient => "transient",
@@ -315,14 +315,14 @@ impl<'e> ThreadHooks<'e> {
         (tokens, window): (u64, u64),
         heard: HooksSoFar,
     ) -> Result<(), Halt> {
-        let told = json!({"tokens": tokens, "context_window": window});
-        halted(thread, self.fire_rest(thread, CONTEXT_FULL, told, heard))
+        let reported = json!({"tokens": tokens, "context_window": window});
+        halted(thread, self.fire_rest(thread, CONTEXT_FULL, reported, heard))
     }
 
     /// The model returned its outputs. A hook may find that they will not do, and says why; or it stops the thread.
     pub(super) fn returned(&self, thread: &Managed<'_>, outputs: &Map<String, Json>) -> Result<(), String> {
         match self.fire(thread, "directive_return", json!({"outputs": outputs})) {
-            Some(Decided { control: Control::Fail(why), .. }) => Err(why),
+            Some(HookDecision { control: Control::Fail(why), .. }) => Err(why),
             decided => halted(thread, decided).map_err(|halt| {
                 let why = format!("A hook stopped the thread: {}", halt.message());
                 thread.halt_later(halt);
@@ -391,8 +391,8 @@ impl HooksSoFar {
     }
 
     /// What was decided by what was done already. An action that is done twice is heard twice.
-    fn take(&mut self, told: &Json) -> Option<Control> {
-        let this = OpenHook::of(told);
+    fn take(&mut self, reported: &Json) -> Option<Control> {
+        let this = OpenHook::of(reported);
         let at = self.done.iter().position(|(done, _)| done.is_same(&this))?;
         Some(self.done.remove(at).1)
     }
@@ -400,10 +400,10 @@ impl HooksSoFar {
 
 impl Managed<'_> {
     /// Says in the log that a hook is about to run; otherwise it does not, and why not is returned.
-    fn begin_hook(&self, event: &str, told: &Json) -> Result<(), String> {
-        let mut told = told.clone();
-        told["turns"] = self.cost().turns.into();
-        let this = OpenHook::of(&told);
+    fn begin_hook(&self, event: &str, reported: &Json) -> Result<(), String> {
+        let mut reported = reported.clone();
+        reported["turns"] = self.cost().turns.into();
+        let this = OpenHook::of(&reported);
         {
             let mut state = self.state();
             let before = state.open_hooks.iter().position(|open| *open == this && open.comes_again());
@@ -417,7 +417,7 @@ impl Managed<'_> {
         if event == AFTER_COMPLETE && self.cancelled() {
             return Err("it did not run: the thread was asked to stop".into());
         }
-        self.keep(Kind::HookStart, told);
+        self.keep(Kind::HookStart, reported);
         // What cannot be said to have begun does not begin.
         self.write().map_err(|error| format!("it did not run: {}", error.diagnostic().message))
     }
@@ -456,13 +456,13 @@ fn denied(action: &Action, capabilities: &Capabilities) -> Option<Json> {
 
 /// What a hook has decided.
 #[derive(Debug)]
-pub(super) struct Decided {
+pub(super) struct HookDecision {
     pub(super) control: Control,
     /// The hook, in words: its name, and where it is written.
     pub(super) who: String,
 }
 
-impl Decided {
+impl HookDecision {
     /// An error that a hook asked for.
     pub(super) fn error(&self, thread: &Managed<'_>, why: &str) -> Error {
         let hint = format!("{} decided this; continue with `cuebook thread resume {}`", self.who, thread.id);
@@ -477,7 +477,7 @@ impl Decided {
 }
 
 /// What a decision means between two turns.
-fn halted(thread: &Managed<'_>, decided: Option<Decided>) -> Result<(), Halt> {
+fn halted(thread: &Managed<'_>, decided: Option<HookDecision>) -> Result<(), Halt> {
     let Some(decided) = decided else { return Ok(()) };
     match &decided.control {
         Control::Continue | Control::Retry => Ok(()),

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value as Json, json};
 
 use super::ThreadId;
 use crate::policy::capability::Capabilities;
-use crate::policy::limits::Limits;
+use crate::policy::limits::ThreadLimits;
 
 /// What a thread carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Launch {
     /// Whether the price of the model is unknown, so that no money is counted.
     pub unpriced: bool,
     /// How far it may go.
-    pub limits: Limits,
+    pub limits: ThreadLimits,
     /// What it may do.
     pub capabilities: Capabilities,
     /// What it is to return, as it was declared.
@@ -149,7 +149,7 @@ impl Launch {
             },
             context_window: json["context_window"].as_u64().ok_or_else(|| wrong("context_window"))?,
             unpriced: json["unpriced"] == true,
-            limits: Limits::from_json(&json["limits"])?,
+            limits: ThreadLimits::from_json(&json["limits"])?,
             capabilities: Capabilities::from_json(&json["capabilities"])?,
             outputs: list("outputs"),
             hooks: list("hooks"),

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::launch::ThreadKind;
 use super::managed::Managed;
 use super::{Kind, ThreadId};
-use crate::provider::{Again, Listener, Next, Stop};
-use crate::watch::{News, Watch};
+use crate::provider::{Listener, RetryDecision, RetryNotice, Stop};
+use crate::watch::{Activity, Watch};
 
 /// How often text that comes is written to the log, for readers in other processes.
 const SPOKEN: Duration = Duration::from_millis(500);
@@ -28,7 +28,7 @@ impl Listener for ModelListener<'_, '_> {
         let thread = self.0;
         match chunk {
             Chunk::Text(text) => {
-                thread.watch.news(&thread.id, &News::Text(text));
+                thread.watch.activity(&thread.id, &Activity::Text(text));
                 let mut state = thread.state();
                 state.answer.spoken.push_str(text);
                 if state.answer.spoke.elapsed() < SPOKEN {
@@ -45,12 +45,12 @@ impl Listener for ModelListener<'_, '_> {
                 // The process that lost the thread learns of it at the next barrier.
                 let _ = thread.write();
             }
-            Chunk::Thinking(text) => thread.watch.news(&thread.id, &News::Thinking(text)),
+            Chunk::Thinking(text) => thread.watch.activity(&thread.id, &Activity::Thinking(text)),
             _ => {}
         }
     }
 
-    fn retry(&self, again: &Again<'_>) -> Next {
+    fn retry(&self, again: &RetryNotice<'_>) -> RetryDecision {
         self.0.again(again)
     }
 
@@ -58,7 +58,7 @@ impl Listener for ModelListener<'_, '_> {
         self.0.cancelled()
     }
 
-    fn hears_silence(&self) -> bool {
+    fn accepts_empty_answer(&self) -> bool {
         // A directive's model that says nothing is asked to continue.
         self.0.launch.errand == ThreadKind::Directive
     }
@@ -112,8 +112,8 @@ impl Watch for Watching<'_, '_> {
         self.thread.watch.progress(message);
     }
 
-    fn news(&self, thread: &ThreadId, news: &News<'_>) {
-        self.thread.watch.news(thread, news);
+    fn activity(&self, thread: &ThreadId, activity: &Activity<'_>) {
+        self.thread.watch.activity(thread, activity);
     }
 }
 

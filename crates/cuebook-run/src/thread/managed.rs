@@ -27,10 +27,10 @@ use super::text_mode;
 use super::{Entry, Kind, Money, Status, ThreadId};
 use crate::policy::control::Control;
 use crate::policy::limits::Reached;
-use crate::provider::{Ask, Category, Ending, Price, Provider, ending};
+use crate::provider::{Category, Ending, Price, Provider, ProviderRequest, ending};
 use crate::store::{Change, Cost, Holder, Store};
-use crate::turn::{Halt, Performed, Permit, Ports, Settled, Step};
-use crate::watch::{News, Watch};
+use crate::turn::{AfterAnswer, Halt, Performed, Permit, Ports, Step};
+use crate::watch::{Activity, Watch};
 
 /// The tools of a thread, and what its answers mean: those of a directive or of another prompt.
 pub(super) trait ThreadTools: Sync {
@@ -54,7 +54,7 @@ pub(super) trait ThreadTools: Sync {
     }
 
     /// What to make of an answer without calls, when the model was reminded so often.
-    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<Settled>;
+    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<AfterAnswer>;
 }
 
 /// Who is asked, and what that costs.
@@ -72,9 +72,9 @@ pub(crate) struct Parts<'e> {
     pub(super) store: Arc<dyn Store>,
     pub(super) holder: Holder,
     pub(super) launch: &'e Launch,
-    pub(super) desk: &'e dyn ThreadTools,
+    pub(super) thread_tools: &'e dyn ThreadTools,
     pub(super) voice: &'e ChosenModel,
-    pub(super) moments: &'e ThreadHooks<'e>,
+    pub(super) thread_hooks: &'e ThreadHooks<'e>,
     pub(super) secrets: &'e Secrets,
     pub(super) watch: &'e dyn Watch,
     /// Set when another process wants it to stop.
@@ -83,7 +83,7 @@ pub(crate) struct Parts<'e> {
 
 /// What is known of a thread before it runs.
 #[derive(Default)]
-pub(super) struct Before {
+pub(super) struct ThreadSetup {
     /// What it used.
     pub(super) cost: Cost,
     /// How often its model was reminded.
@@ -114,7 +114,7 @@ impl<'e> Deref for Managed<'e> {
 
 /// What changes while it runs.
 pub(super) struct State {
-    pub(super) unwritten: Unwritten,
+    pub(super) unwritten: PendingWrites,
     pub(super) account: Spending,
     pub(super) window: Window,
     pub(super) answer: LastAnswer,
@@ -129,7 +129,7 @@ pub(super) struct State {
 
 /// What is not in the store yet.
 #[derive(Default)]
-pub(super) struct Unwritten {
+pub(super) struct PendingWrites {
     pub(super) entries: Vec<Entry>,
     pub(super) change: Change,
 }
@@ -176,7 +176,7 @@ pub(super) struct LastAnswer {
 #[derive(Default)]
 pub(super) struct Calls {
     /// Calls whose result is already in the log: they were denied, or ended before the others.
-    pub(super) told: HashSet<String>,
+    pub(super) reported: HashSet<String>,
     /// Results that were too long to be sent whole: their hashes, and their calls.
     pub(super) aside: HashMap<String, String>,
     /// A call that ran when the thread was stopped.
@@ -186,17 +186,17 @@ pub(super) struct Calls {
 }
 
 /// How often a hook may have a failed request sent again.
-const MOST_RETRIES: u32 = 3;
+const MAX_RETRIES: u32 = 3;
 
 impl<'e> Managed<'e> {
     /// A thread that is about to run.
-    pub(super) fn new(parts: Parts<'e>, before: Before) -> Managed<'e> {
-        let Before { cost, nudges, open_hooks, counted, full } = before;
+    pub(super) fn new(parts: Parts<'e>, before: ThreadSetup) -> Managed<'e> {
+        let ThreadSetup { cost, nudges, open_hooks, counted, full } = before;
         let (tokens, counted) = counted.unwrap_or_default();
         let cost = Cost { unpriced: cost.unpriced || parts.voice.price.is_none(), ..cost };
         let now = Instant::now();
         let state = State {
-            unwritten: Unwritten::default(),
+            unwritten: PendingWrites::default(),
             account: Spending { cost, began: now, before: cost.elapsed, held: Money::ZERO, guessed: false },
             window: Window {
                 tokens,
@@ -257,7 +257,7 @@ impl<'e> Managed<'e> {
             }
         };
         for event in &events {
-            self.watch.news(&self.id, &News::Event(event));
+            self.watch.activity(&self.id, &Activity::Event(event));
         }
         Ok(())
     }
@@ -316,7 +316,7 @@ impl<'e> Managed<'e> {
     pub(super) fn limit(&self, reached: Reached) -> Halt {
         let reached = self.with_next(reached);
         self.keep(Kind::Limit, reached.to_json());
-        if let Some(decided) = self.moments.limit(self, &reached) {
+        if let Some(decided) = self.thread_hooks.limit(self, &reached) {
             match &decided.control {
                 Control::Fail(why) => return Halt::Failed(decided.error(self, why)),
                 Control::Abort => return decided.abort(),
@@ -327,7 +327,7 @@ impl<'e> Managed<'e> {
     }
 
     pub(super) fn pulse(&self, doing: &str) {
-        self.watch.news(&self.id, &News::Pulse { cost: self.cost(), doing: doing.to_owned() });
+        self.watch.activity(&self.id, &Activity::Pulse { cost: self.cost(), doing: doing.to_owned() });
     }
 }
 
@@ -361,11 +361,11 @@ impl Ports for Managed<'_> {
                     Kind::Denied,
                     json!({"call_id": call.id, "tool": call.name, "arguments": call.arguments, "result": text, "is_error": true}),
                 );
-                self.state().calls.told.insert(call.id.clone());
+                self.state().calls.reported.insert(call.id.clone());
             }
             Step::PerformedCall { call, performed, ran } => {
-                let is_told = self.state().calls.told.remove(&call.id);
-                if !is_told {
+                let is_reported = self.state().calls.reported.remove(&call.id);
+                if !is_reported {
                     self.keep_result(call, performed, *ran);
                 }
             }
@@ -375,7 +375,7 @@ impl Ports for Managed<'_> {
                 }
                 // What was returned is returned: no step follows.
                 if !self.state().calls.returned {
-                    self.moments.after_step(self)?;
+                    self.thread_hooks.after_step(self)?;
                 }
             }
             Step::Nudged { message } => {
@@ -416,7 +416,7 @@ impl Ports for Managed<'_> {
         }
         let again = if self.cost().turns > 0 { " again" } else { "" };
         self.check_cancelled(&format!("before the model was called{again}"))?;
-        let tokens = self.count(conversation, &self.desk.tools());
+        let tokens = self.count(conversation, &self.thread_tools.tools());
         if let Some(reached) = self.launch.limits.check(&self.cost()) {
             return Err(self.limit(reached));
         }
@@ -425,7 +425,7 @@ impl Ports for Managed<'_> {
     }
 
     fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
-        let (tools, outputs) = (self.desk.tools(), self.desk.outputs());
+        let (tools, outputs) = (self.thread_tools.tools(), self.thread_tools.outputs());
         let none = Tools::default();
         let worded = self.voice.calls_in_text.then(|| text_mode::in_text(conversation, &tools));
         let (messages, offered) = match &worded {
@@ -437,7 +437,7 @@ impl Ports for Managed<'_> {
         for attempt in 1.. {
             let left = limits.duration.saturating_sub(self.cost().elapsed);
             let most_tokens = self.state().window.most_tokens;
-            let ask = Ask {
+            let ask = ProviderRequest {
                 model: &self.launch.model,
                 messages,
                 tools: offered,
@@ -470,9 +470,9 @@ impl Ports for Managed<'_> {
                     if let Some(reached) = reached {
                         return Err(self.limit(reached));
                     }
-                    let decided = self.moments.error(self, &unheard);
+                    let decided = self.thread_hooks.error(self, &unheard);
                     match decided.as_ref().map(|decided| (&decided.control, decided)) {
-                        Some((Control::Retry, _)) if attempt <= MOST_RETRIES => {
+                        Some((Control::Retry, _)) if attempt <= MAX_RETRIES => {
                             self.check_cancelled("before the model was called again")?;
                             if let Some(reached) = limits.check(&self.cost()) {
                                 return Err(self.limit(reached));
@@ -518,7 +518,7 @@ impl Ports for Managed<'_> {
         if unreadable(arguments).is_some() {
             return Permit::Allowed;
         }
-        self.desk.permit(call, arguments)
+        self.thread_tools.permit(call, arguments)
     }
 
     fn perform(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
@@ -526,7 +526,7 @@ impl Ports for Managed<'_> {
             return failure;
         }
         self.pulse(&call.name);
-        let mut performed = self.desk.perform(self, call, arguments);
+        let mut performed = self.thread_tools.perform(self, call, arguments);
         self.secrets.scrub_text(&mut performed.text);
         if self.cancelled() {
             self.state().calls.stopped_in.get_or_insert_with(|| call.name.clone());
@@ -542,7 +542,7 @@ impl Ports for Managed<'_> {
         if performed.ends.is_some() || performed.unknown {
             return;
         }
-        self.state().calls.told.insert(call.id.clone());
+        self.state().calls.reported.insert(call.id.clone());
         self.keep_result(call, performed, true);
         // What cannot be written now is written with the others, and fails there if it fails again.
         let _ = self.write();
@@ -561,7 +561,7 @@ impl Ports for Managed<'_> {
     }
 
     fn alone(&self, call: &ToolCall) -> bool {
-        self.desk.alone(call)
+        self.thread_tools.alone(call)
     }
 
     fn model(&self) -> Option<String> {
@@ -572,7 +572,7 @@ impl Ports for Managed<'_> {
         Some(self.launch.prompt.clone())
     }
 
-    fn settle(&self, turn: u32, said: &Reply) -> Result<Settled, Halt> {
+    fn settle(&self, turn: u32, said: &Reply) -> Result<AfterAnswer, Halt> {
         if let Reply::Refusal(words) = said {
             let message = format!("the model declined: {words}");
             let hint = "rephrase the prompt, or use another model: --model ID";
@@ -583,13 +583,13 @@ impl Ports for Managed<'_> {
             let state = self.state();
             (state.nudges, ending(state.answer.finish.as_deref()))
         };
-        let settled = self.desk.settle(turn, said, nudges).map_err(Halt::Failed)?;
+        let settled = self.thread_tools.settle(turn, said, nudges).map_err(Halt::Failed)?;
         if ending == Ending::Whole {
             return Ok(settled);
         }
         if ending == Ending::Full
             && self.launch.errand == ThreadKind::Directive
-            && matches!(settled, Settled::Again(_))
+            && matches!(settled, AfterAnswer::Again(_))
         {
             // Another thread goes on with what is too long for this one.
             return Ok(settled);
@@ -598,17 +598,17 @@ impl Ports for Managed<'_> {
         let is_whole = matches!(said, Reply::Structured { .. });
         match settled {
             // Asked again, it would be cut off again, and paid for again.
-            Settled::Again(_) if promised => Err(Halt::Failed(self.cut_off())),
+            AfterAnswer::Again(_) if promised => Err(Halt::Failed(self.cut_off())),
             // A part of what was asked for can look like all of it, unless it is JSON to its end.
-            Settled::Done(result) if result.get("outputs").is_some() && !is_whole => {
+            AfterAnswer::Done(result) if result.get("outputs").is_some() && !is_whole => {
                 Err(Halt::Failed(self.cut_off()))
             }
-            Settled::Done(mut result) if !is_whole => {
+            AfterAnswer::Done(mut result) if !is_whole => {
                 let error = self.cut_off();
-                let told = error.diagnostic();
-                let hint = told.hint.as_deref().unwrap_or_default();
-                result["note"] = json!(format!("{}; {hint}", told.message));
-                Ok(Settled::Done(result))
+                let reported = error.diagnostic();
+                let hint = reported.hint.as_deref().unwrap_or_default();
+                result["note"] = json!(format!("{}; {hint}", reported.message));
+                Ok(AfterAnswer::Done(result))
             }
             settled => Ok(settled),
         }

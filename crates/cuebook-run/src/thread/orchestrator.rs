@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::conversation;
 use super::log::{not_found, whole_log};
-use super::{Began, Caller, Event, Kind, Resume, RunRequest, Status, ThreadId};
+use super::{Caller, Event, Kind, Resume, RunRequest, Status, ThreadId, ThreadRun};
 use crate::engine::{Engine, Failure, Project};
 use crate::request::{ExecuteRequest, kind_of};
 use crate::store::{Filter, Record, Store};
@@ -131,13 +131,13 @@ fn without_options(error: Error) -> Error {
             *hint = format!("add `{name}` to `variables`");
         }
     }
-    let mut told = Error::all(error.kind(), diagnostics);
+    let mut reported = Error::all(error.kind(), diagnostics);
     for name in ["prompt_id", "missing", "invalid"] {
         if let Some(value) = error.field(name) {
-            told = told.with(name, value);
+            reported = reported.with(name, value);
         }
     }
-    told
+    reported
 }
 
 struct Orchestrator<'d> {
@@ -185,10 +185,10 @@ impl Orchestrator<'_> {
                 };
                 let project = Some(self.project.spaces.project());
                 match self.engine.resume_with(project, None, &self.one(store)?.id, &how, self.watch)? {
-                    Began::Detached { id, pid } => {
+                    ThreadRun::Detached { id, pid } => {
                         Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
                     }
-                    Began::Finished(finished) => {
+                    ThreadRun::Finished(finished) => {
                         Ok(json!({"thread_id": finished.id.as_str(), "status": finished.status.as_str()}))
                     }
                 }
@@ -198,8 +198,8 @@ impl Orchestrator<'_> {
                     .several(store)?
                     .into_iter()
                     .map(|record| {
-                        let told = json!({"status": record.status.as_str(), "result": record.result, "cost": record.cost.to_json()});
-                        Ok((record.id.to_string(), told))
+                        let reported = json!({"status": record.status.as_str(), "result": record.result, "cost": record.cost.to_json()});
+                        Ok((record.id.to_string(), reported))
                     })
                     .collect();
                 Ok(json!({"results": results?}))
@@ -271,16 +271,16 @@ impl Orchestrator<'_> {
                 _ => error,
             });
         match began? {
-            Began::Detached { id, pid } => {
+            ThreadRun::Detached { id, pid } => {
                 Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
             }
-            Began::Finished(finished) => match finished.error {
+            ThreadRun::Finished(finished) => match finished.error {
                 Some(error) => Err(error.with("thread_id", finished.id.as_str())),
                 None => {
-                    let mut told = finished.to_json();
-                    told["thread_id"] = finished.id.as_str().into();
-                    told["status"] = finished.status.as_str().into();
-                    Ok(told)
+                    let mut reported = finished.to_json();
+                    reported["thread_id"] = finished.id.as_str().into();
+                    reported["status"] = finished.status.as_str().into();
+                    Ok(reported)
                 }
             },
         }
@@ -353,7 +353,7 @@ impl Orchestrator<'_> {
         }
         match record {
             Some(record) if own.contains(&record.id) || self.is_below(store, &own, &record)? => Ok(record),
-            // Whether there is such a thread is none of its business either.
+            // It may not learn whether such a thread exists either.
             _ => {
                 let message = format!("this thread did not start the thread `{id}`");
                 let hint = "a thread can manage itself and its descendants";
@@ -376,7 +376,7 @@ impl Orchestrator<'_> {
         Ok(own)
     }
 
-    /// Whether a thread is below one of others; every thread is below no one.
+    /// Whether a thread is below one of others; every thread is below no parent.
     fn is_below(&self, store: &dyn Store, own: &[ThreadId], record: &Record) -> Result<bool> {
         let mut above = record.parent.clone();
         let mut seen = Vec::new();
@@ -420,15 +420,16 @@ impl Orchestrator<'_> {
                 let results: Map<String, Json> = records
                     .iter()
                     .map(|record| {
-                        let told = json!({"status": record.status.as_str(), "thread_id": record.id.as_str()});
-                        (record.id.to_string(), told)
+                        let reported =
+                            json!({"status": record.status.as_str(), "thread_id": record.id.as_str()});
+                        (record.id.to_string(), reported)
                     })
                     .collect();
-                let mut told = json!({"results": results});
+                let mut reported = json!({"results": results});
                 if !is_over {
-                    told["timed_out"] = true.into();
+                    reported["timed_out"] = true.into();
                 }
-                return Ok(told);
+                return Ok(reported);
             }
             std::thread::sleep(LOOK.min(patience));
         }

@@ -71,16 +71,16 @@ pub(super) fn of(rendered: &Rendered, messages: &[Message]) -> Json {
         .enumerate()
         .map(|(index, message)| {
             let texts = message.parts.iter().filter_map(|part| match part {
-                Part::Text { value, range } => Some((value, range)),
+                Part::Text { value, ranges } => Some((value, ranges)),
                 _ => None,
             });
             texts
-                .map(|(value, range)| match range {
-                    Some(range) => table.pieces(&spans, range),
-                    None if has_question && index == last => {
+                .map(|(value, ranges)| match ranges.as_slice() {
+                    [] if has_question && index == last => {
                         json!([value.len(), table.number(json!({"kind": "message"}))])
                     }
-                    None => json!([value.len(), table.number(json!({"kind": "rich"}))]),
+                    [] => json!([value.len(), table.number(json!({"kind": "rich"}))]),
+                    ranges => table.pieces(&spans, ranges),
                 })
                 .collect()
         })
@@ -105,10 +105,18 @@ impl Table {
         number
     }
 
-    /// The ends of the spans in a range, counted from its start, each with the number of its origin.
-    fn pieces(&mut self, spans: &[Span], range: &Range<usize>) -> Json {
+    /// The ends of the spans of a text that consists of these ranges, counted from its start, each with the number of its origin.
+    fn pieces(&mut self, spans: &[Span], ranges: &[Range<usize>]) -> Json {
+        let (mut flat, mut before) = (Vec::new(), 0);
+        for range in ranges {
+            self.piece(spans, range, before, &mut flat);
+            before += range.len();
+        }
+        json!(flat)
+    }
+
+    fn piece(&mut self, spans: &[Span], range: &Range<usize>, before: usize, flat: &mut Vec<usize>) {
         let first = spans.partition_point(|span| span.range.end <= range.start);
-        let mut flat = Vec::new();
         for span in spans[first..].iter().take_while(|span| span.range.start < range.end) {
             let mut origin = span.origin.to_json();
             if let Some(section) = &span.section {
@@ -125,9 +133,8 @@ impl Table {
                 origin["start"] = place.source().file_range(start..start).start.into();
             }
             let number = self.number(origin);
-            flat.extend([span.range.end.min(range.end) - range.start, number]);
+            flat.extend([before + span.range.end.min(range.end) - range.start, number]);
         }
-        json!(flat)
     }
 }
 
@@ -241,14 +248,14 @@ mod tests {
 
     use super::super::{Entry, Event, Kind, ThreadId, first_hash, rebuild};
     use super::*;
-    use crate::policy::limits::Limits;
+    use crate::policy::limits::ThreadLimits;
 
     #[test]
     fn a_log_without_spans_is_explained_as_unknown() {
         let message = Message::text(Role::User, "Hello.").to_json();
         let launch = json!({
             "errand": "prompt", "directive": "demo", "project": "/p", "provider": "mock", "model": {"id": "m"},
-            "context_window": 1000, "limits": Limits::defaults().to_json(), "capabilities": [], "messages": [message],
+            "context_window": 1000, "limits": ThreadLimits::defaults().to_json(), "capabilities": [], "messages": [message],
         });
         let id = ThreadId::known("demo/demo-1");
         let entry = Entry::new(Kind::Started, launch);

@@ -20,8 +20,8 @@ use super::run::RunRequest;
 use super::start;
 use crate::engine::{Engine, Project};
 use crate::policy::capability::{ACTIONS, Capabilities};
-use crate::policy::limits::Limits;
-use crate::provider::{Chosen, Providers, Wish};
+use crate::policy::limits::ThreadLimits;
+use crate::provider::{Chosen, ModelPreference, Providers};
 
 impl Engine {
     pub(super) fn launch_prompt(
@@ -44,9 +44,12 @@ impl Engine {
             None => named,
         };
         let id = Some(own.id.as_str()).filter(|id| !id.is_empty());
-        let chosen =
-            self.choose(&providers, &Wish { model: wanted, id, provider: named, ..Wish::default() })?;
-        let mut limits = Limits::resolve(&Limits::defaults(), None, &request.limit_overrides, None)?;
+        let chosen = self.choose(
+            &providers,
+            &ModelPreference { model: wanted, id, provider: named, ..ModelPreference::default() },
+        )?;
+        let mut limits =
+            ThreadLimits::resolve(&ThreadLimits::defaults(), None, &request.limit_overrides, None)?;
         start::one_currency(&mut limits, &chosen, request.limit_overrides.contains_key(start::CURRENCY))?;
         let mut notes = Vec::new();
         if chosen.price.is_none() {
@@ -63,7 +66,7 @@ impl Engine {
         if let Some(allowance) = &self.settings().allowance {
             capabilities = allowance.narrow(&capabilities);
         }
-        let desk = PromptTools::new(
+        let thread_tools = PromptTools::new(
             self,
             project.clone(),
             prepared.clone(),
@@ -71,7 +74,7 @@ impl Engine {
             (context.clone(), chosen.profile.api),
             (items.clone(), inputs.clone()),
         )?;
-        let (messages, origins) = desk.request()?;
+        let (messages, origins) = thread_tools.request()?;
         let launch = Launch {
             errand: ThreadKind::Prompt,
             prompt: prompt.id.clone(),
@@ -97,7 +100,7 @@ impl Engine {
             capped: Vec::new(),
             notes,
         };
-        Ok((launch, chosen, desk))
+        Ok((launch, chosen, thread_tools))
     }
 
     /// The tools of a prompt whose conversation goes on in another thread; a directive's are made anew.

@@ -10,7 +10,7 @@ use cuebook::chat::wire::Api;
 use cuebook::prompt::{Property, Tools, Visibility};
 use cuebook::render::Rendered;
 use cuebook::sections::VisibilityOverrides;
-use cuebook::sections::disclosure::{MOST_EXPANSIONS, TOOLS};
+use cuebook::sections::disclosure::{MAX_EXPANSIONS, TOOLS};
 use cuebook::variables::{Context, Variables};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
@@ -22,7 +22,7 @@ use super::{Kind, origins};
 use crate::engine::{Engine, Execute, Project};
 use crate::policy::nudge;
 use crate::request::ExecuteRequest;
-use crate::turn::{Performed, Permit, Settled};
+use crate::turn::{AfterAnswer, Performed, Permit};
 
 /// The tools of a prompt.
 pub(super) struct PromptTools<'e> {
@@ -33,11 +33,11 @@ pub(super) struct PromptTools<'e> {
     /// The items behind its tools, by the names of the tools.
     pub(super) items: BTreeMap<String, String>,
     pub(super) inputs: Map<String, Json>,
-    shown: Mutex<Shown>,
+    shown: Mutex<ShownPrompt>,
 }
 
 /// The prompt as the model sees it now.
-struct Shown {
+struct ShownPrompt {
     context: Context,
     rendered: Rendered,
     /// Those of the rendered prompt.
@@ -60,7 +60,7 @@ impl<'e> PromptTools<'e> {
         let rendered = prepared.render(&variables, &Arc::new(context.clone()))?;
         let messages = rendered.messages_for(api)?.0.len();
         let tools = Arc::new(rendered.tools().into_owned());
-        let shown = Mutex::new(Shown { context, rendered, tools, api, messages, expansions: 0 });
+        let shown = Mutex::new(ShownPrompt { context, rendered, tools, api, messages, expansions: 0 });
         Ok(PromptTools { engine, project, prepared, variables, items, inputs, shown })
     }
 
@@ -77,7 +77,7 @@ impl<'e> PromptTools<'e> {
         Ok((messages, origins))
     }
 
-    fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
+    fn shown(&self) -> std::sync::MutexGuard<'_, ShownPrompt> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,7 +105,7 @@ impl<'e> PromptTools<'e> {
             return Some(performed);
         }
         shown.expansions += 1;
-        if shown.expansions > MOST_EXPANSIONS {
+        if shown.expansions > MAX_EXPANSIONS {
             return Some(Performed::failure("Error: no more sections can be opened in this run."));
         }
         let opened = opened(&shown.context.visibility, &session);
@@ -120,11 +120,11 @@ impl<'e> PromptTools<'e> {
         let origins = origins::of(&rendered, &messages);
         shown.tools = Arc::new(rendered.tools().into_owned());
         (shown.context, shown.rendered, shown.messages) = (context, rendered, messages.len());
-        let told: Vec<Json> = messages.iter().map(Message::to_json).collect();
+        let reported: Vec<Json> = messages.iter().map(Message::to_json).collect();
         thread.recount();
         thread.keep(
             Kind::Disclosed,
-            json!({"opened": opened, "replaces": replaces, "messages": told, "origins": origins}),
+            json!({"opened": opened, "replaces": replaces, "messages": reported, "origins": origins}),
         );
         Some(Performed { prompt: Some((replaces, messages)), ..performed })
     }
@@ -175,7 +175,7 @@ impl ThreadTools for PromptTools<'_> {
         };
         let within = thread.within(Some(&call.id));
         let answer = self.engine.execute_for(&request, &thread.watching(), Some(&within));
-        results::told(thread, &call.id, &answer.json, Reading::Impossible)
+        results::tool_result(thread, &call.id, &answer.json, Reading::Impossible)
     }
 
     fn alone(&self, call: &ToolCall) -> bool {
@@ -183,25 +183,25 @@ impl ThreadTools for PromptTools<'_> {
         TOOLS.contains(&call.name.as_str())
     }
 
-    fn settle(&self, _: u32, said: &Reply, nudges: u32) -> Result<Settled> {
+    fn settle(&self, _: u32, said: &Reply, nudges: u32) -> Result<AfterAnswer> {
         let Some(form) = form::of(&self.prepared) else {
             let result = match said {
                 Reply::Text(text) => json!(text),
                 other => other.to_json(),
             };
-            return Ok(Settled::Done(json!({"result": result})));
+            return Ok(AfterAnswer::Done(json!({"result": result})));
         };
         match form::read(&form, said) {
-            Ok(value) => Ok(Settled::Done(json!({"result": value, "outputs": value}))),
+            Ok(value) => Ok(AfterAnswer::Done(json!({"result": value, "outputs": value}))),
             Err(why) => again(nudges, &why, said),
         }
     }
 }
 
 /// Asks for an answer of the right form again, or gives up.
-fn again(nudges: u32, why: &str, said: &Reply) -> Result<Settled> {
-    if nudges < nudge::MOST {
-        return Ok(Settled::Again(format!(
+fn again(nudges: u32, why: &str, said: &Reply) -> Result<AfterAnswer> {
+    if nudges < nudge::MAX {
+        return Ok(AfterAnswer::Again(format!(
             "Your answer does not have the requested form: {why}. Answer again in that form only."
         )));
     }

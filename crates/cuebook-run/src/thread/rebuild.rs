@@ -15,7 +15,7 @@ use super::launch::Launch;
 use super::origins::MessageSource;
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
-use crate::turn::{Start, told};
+use crate::turn::{Start, tool_message};
 
 /// A thread as its log tells it.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 let Some(call) = calls.iter().find(|call| call.id == call_id) else { continue };
                 let text = payload["result"].as_str().unwrap_or_default();
                 let is_error = payload["is_error"].as_bool().unwrap_or(false);
-                results.insert(call_id.to_owned(), told(call, text, is_error));
+                results.insert(call_id.to_owned(), tool_message(call, text, is_error));
             }
             Kind::HookStart => rebuilt.open_hooks.push(OpenHook::of(payload)),
             Kind::Hook | Kind::HookUnknown => {
@@ -165,7 +165,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
             }
             Kind::Resumed => {
                 if let Some(limits) = payload.get("limits") {
-                    launch.limits = crate::policy::limits::Limits::from_json(limits)?;
+                    launch.limits = crate::policy::limits::ThreadLimits::from_json(limits)?;
                 }
                 if let Some(model) = payload["model"].as_str() {
                     launch.model.id = model.to_owned();

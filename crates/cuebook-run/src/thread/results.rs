@@ -19,7 +19,12 @@ pub(super) enum Reading {
 }
 
 /// What a model gets about the answer of an item. The whole of one that is too long stays in the log, where the model can read it.
-pub(super) fn told(thread: &Managed<'_>, call_id: &str, response: &Json, reading: Reading) -> Performed {
+pub(super) fn tool_result(
+    thread: &Managed<'_>,
+    call_id: &str,
+    response: &Json,
+    reading: Reading,
+) -> Performed {
     let is_error = response.get("status").and_then(Json::as_str) == Some("error");
     let mut cleaned = tool_result::clean(response);
     // The way out of an error is worth as much to a model as to people.
@@ -41,11 +46,11 @@ pub(super) fn told(thread: &Managed<'_>, call_id: &str, response: &Json, reading
             Some(before) => large.repeated(&before),
             None if reading == Reading::Impossible => large.text,
             None => {
-                let mut told: Json =
+                let mut reported: Json =
                     serde_json::from_str(&large.text).unwrap_or_else(|_| json!({"content": large.text}));
                 let how = json!({"item_type": "tool", "item_id": RESULT, "parameters": {"call_id": call_id, "offset": 0}});
-                told["_read_whole_with_rye_execute"] = how;
-                told.to_string()
+                reported["_read_whole_with_rye_execute"] = how;
+                reported.to_string()
             }
         },
     };

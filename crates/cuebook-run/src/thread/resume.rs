@@ -12,20 +12,20 @@ use serde_json::{Map, Value as Json, json};
 
 use super::OpenHook;
 use super::launch::{Launch, ThreadKind};
-use super::left::{self, STOPPED};
+use super::left_tools::{self, STOPPED};
 use super::log::{PAGE, not_found, whole_log};
 use super::managed::ThreadTools;
 use super::rebuild::{Rebuilt, rebuild};
-use super::run::Began;
+use super::run::ThreadRun;
 use super::start;
 use super::{Entry, Event, Kind, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
-use crate::policy::limits::Limits;
-use crate::provider::{Chosen, Providers, Wish};
+use crate::policy::limits::ThreadLimits;
+use crate::provider::{Chosen, ModelPreference, Providers};
 use crate::store::{Authenticity, Change, Filter, Holder, Record, Store, moved, not_own};
-use crate::turn::told;
-use crate::watch::{News, Watch};
+use crate::turn::tool_message;
+use crate::watch::{Activity, Watch};
 
 /// What a model gets that had answered, and is to continue.
 const GO_ON: &str = "Please continue with your task.";
@@ -61,7 +61,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
+    /// `CB712` if it is missing, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
     /// key did not write its log, `CB737` if a prompt's thread had permissions that were not allowed again.
     pub fn resume_with(
         &self,
@@ -70,7 +70,7 @@ impl Engine {
         id: &ThreadId,
         how: &Resume,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let store = self.threads_so_far(project)?;
         let project = self.project(project)?;
         let mut record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
@@ -90,7 +90,7 @@ impl Engine {
             self.ready(&project, &*store, book, &record, how)?;
             let how = Resume { behind: Some(record.last.0), ..how.clone() };
             let pid = detach::start(self.settings(), &store, project.spaces.project(), &record, &how, watch)?;
-            return Ok(Began::Detached { id: id.clone(), pid });
+            return Ok(ThreadRun::Detached { id: id.clone(), pid });
         }
         self.take_up(&project, &store, book, &record, how, watch)
     }
@@ -107,7 +107,7 @@ impl Engine {
         id: &ThreadId,
         how: &Resume,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let project = self.project(project)?;
         let store = self.store_of(&project)?;
         let record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
@@ -129,13 +129,14 @@ impl Engine {
         }
         let holder = Holder::of_this_process();
         store.take(id, &holder, &[], &Change::default())?;
-        let told = json!({"error": {
+        let reported = json!({"error": {
             "code": error.code().as_str(),
             "message": error.diagnostic().message,
             "hint": error.diagnostic().hint,
         }});
-        let change = Change { status: Some(Status::Error), result: Some(told.clone()), ..Change::default() };
-        store.append(id, &holder, &[Entry::new(Kind::Failed, told)], &change).map(drop)
+        let change =
+            Change { status: Some(Status::Error), result: Some(reported.clone()), ..Change::default() };
+        store.append(id, &holder, &[Entry::new(Kind::Failed, reported)], &change).map(drop)
     }
 
     fn take_up(
@@ -146,15 +147,15 @@ impl Engine {
         record: &Record,
         how: &Resume,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         if how.behind.is_some_and(|seen| seen != record.last.0) {
             return Err(moved(&record.id, record.status));
         }
-        let ReadyAgain { events, mut rebuilt, chosen, mut payload, desk, has_changed } =
+        let ResumedThread { events, mut rebuilt, chosen, mut payload, thread_tools, has_changed } =
             self.ready(project, &**store, book, record, how)?;
         let holder = Holder::of_this_process();
         // Nothing of its earlier life may run beside it.
-        let stopped = left::stop_left(&**store, record)?;
+        let stopped = left_tools::stop_left(&**store, record)?;
         let before = events.last().filter(|event| event.kind == Kind::Interrupted);
         let before = before.and_then(|event| event.payload.get(STOPPED).and_then(Json::as_u64)).unwrap_or(0);
         let stopped = before.saturating_add(stopped as u64);
@@ -179,7 +180,7 @@ impl Engine {
                 Kind::ToolUnknown,
                 json!({"call_id": call.id, "tool": call.name, "result": text, "is_error": true}),
             ));
-            rebuilt.start.settled.insert(call.id.clone(), told(call, &text, true));
+            rebuilt.start.settled.insert(call.id.clone(), tool_message(call, &text, true));
         }
         let unknown_hook = |hook: &OpenHook| Entry::new(Kind::HookUnknown, hook.to_json());
         entries.extend(rebuilt.open_hooks.iter().map(unknown_hook));
@@ -209,9 +210,9 @@ impl Engine {
         let seen = record.last.0;
         let record = store.take(&record.id, &holder, &entries, &change)?;
         for event in store.events(&record.id, seen, PAGE).unwrap_or_default() {
-            watch.news(&record.id, &News::Event(&event));
+            watch.activity(&record.id, &Activity::Event(&event));
         }
-        self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
+        self.go(project, store, (record.id, holder), rebuilt, chosen, thread_tools, watch)
     }
 
     /// All that a thread needs to go on, read and verified anew. Nothing is written, and nothing runs yet.
@@ -222,7 +223,7 @@ impl Engine {
         book: Option<&Book>,
         record: &Record,
         how: &Resume,
-    ) -> Result<ReadyAgain<'e>> {
+    ) -> Result<ResumedThread<'e>> {
         let events = whole_log(store, record)?;
         if record.authenticity != Authenticity::Own && !how.trust_log {
             return Err(not_own(&record.id, &record.authenticity));
@@ -232,7 +233,7 @@ impl Engine {
             refuse_unconfirmed(record, &rebuilt.launch)?;
         }
         let (chosen, mut payload) = self.changes(project, store, &rebuilt, record, how)?;
-        rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
+        rebuilt.launch.limits = ThreadLimits::from_json(&payload["limits"])?;
         rebuilt.launch.context_window = chosen.context_window;
         rebuilt.launch.unpriced = chosen.price.is_none();
         rebuilt.launch.model.id.clone_from(&chosen.model);
@@ -241,20 +242,20 @@ impl Engine {
             start::vouch(self, project, store, &mut rebuilt.launch, how.trust_log)?;
         }
         let launch = &rebuilt.launch;
-        let (desk, has_changed) = match launch.errand {
+        let (thread_tools, has_changed) = match launch.errand {
             ThreadKind::Directive => {
                 let now = start::hash(project, &ItemId::new(&launch.prompt)?);
                 (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
             }
             // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
             ThreadKind::Prompt => {
-                let desk =
+                let thread_tools =
                     self.prompt_tools(project, launch, (book, chosen.profile.api), rebuilt.opened.clone())?;
-                let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
+                let reported = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
                 // Where a part lies in the rendered text is not in the log.
                 let json = |messages: &[Message]| messages.iter().map(Message::to_json).collect::<Vec<_>>();
-                let has_changed = told.map(json) != Some(json(&desk.messages()?));
-                (Some(Box::new(desk) as Box<dyn ThreadTools + '_>), has_changed)
+                let has_changed = reported.map(json) != Some(json(&thread_tools.messages()?));
+                (Some(Box::new(thread_tools) as Box<dyn ThreadTools + '_>), has_changed)
             }
         };
         if has_changed {
@@ -263,7 +264,7 @@ impl Engine {
                 "the {what} has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
             ));
         }
-        Ok(ReadyAgain { events, rebuilt, chosen, payload, desk, has_changed })
+        Ok(ResumedThread { events, rebuilt, chosen, payload, thread_tools, has_changed })
     }
 
     /// Threads that a thread started and that have not ended, in words for its model.
@@ -286,18 +287,22 @@ impl Engine {
     ) -> Result<(Chosen, Json)> {
         let launch = &rebuilt.launch;
         let parent = launch.parent.as_ref().map(|id| start::parent(store, id, how.trust_log)).transpose()?;
-        let mut limits = Limits::resolve(
+        let mut limits = ThreadLimits::resolve(
             &launch.limits,
             None,
             &how.limit_overrides,
             parent.as_ref().map(|parent| &parent.limits),
         )?;
         let providers = Providers::new(&project.spaces, project.trust())?;
-        let wish = match how.model.as_deref() {
-            Some(model) => Wish { model: Some(model), ..Wish::default() },
-            None => Wish { model: Some(&launch.model.id), only: Some(&launch.provider), ..Wish::default() },
+        let preference = match how.model.as_deref() {
+            Some(model) => ModelPreference { model: Some(model), ..ModelPreference::default() },
+            None => ModelPreference {
+                model: Some(&launch.model.id),
+                only: Some(&launch.provider),
+                ..ModelPreference::default()
+            },
         };
-        let chosen = self.choose(&providers, &wish)?;
+        let chosen = self.choose(&providers, &preference)?;
         start::one_currency(&mut limits, &chosen, true)?;
         if chosen.price.is_none() {
             start::no_price(&chosen, how.limit_overrides.contains_key("spend"))?;
@@ -318,7 +323,7 @@ impl Engine {
 }
 
 /// A thread that can be taken up again.
-struct ReadyAgain<'e> {
+struct ResumedThread<'e> {
     /// Its log.
     events: Vec<Event>,
     rebuilt: Rebuilt,
@@ -327,7 +332,7 @@ struct ReadyAgain<'e> {
     /// What the event says with which it goes on.
     payload: Json,
     /// The tools of a prompt that is no directive.
-    desk: Option<Box<dyn ThreadTools + 'e>>,
+    thread_tools: Option<Box<dyn ThreadTools + 'e>>,
     /// The prompt is not the one that it began with.
     has_changed: bool,
 }

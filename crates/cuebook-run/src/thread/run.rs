@@ -11,11 +11,11 @@ use serde_json::{Map, Value as Json};
 
 use super::Secrets;
 use super::directive_tools::DirectiveThread;
-use super::drive::{Finished, Ready, drive};
+use super::drive::{Finished, ReadyThread, drive};
 use super::hooks::ThreadHooks;
 use super::launch::Launch;
 use super::log::PAGE;
-use super::managed::{Before, Parts, ThreadTools};
+use super::managed::{Parts, ThreadSetup, ThreadTools};
 use super::prompt_tools::PromptTools;
 use super::rebuild::Rebuilt;
 use super::resume::Resume;
@@ -23,7 +23,7 @@ use super::start::{self, DirectiveRequest};
 use super::{Entry, Kind, Money, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
-use crate::policy::limits::Limits;
+use crate::policy::limits::ThreadLimits;
 use crate::policy::returns;
 use crate::provider::Chosen;
 use crate::store::{Cost, Holder, New, Record, Store};
@@ -53,7 +53,7 @@ pub struct RunRequest {
 
 /// A thread that runs or ran.
 #[derive(Debug)]
-pub enum Began {
+pub enum ThreadRun {
     /// It ran to its end, in whatever way.
     Finished(Box<Finished>),
     /// It runs in a process of its own.
@@ -94,7 +94,7 @@ impl Engine {
     /// # Errors
     ///
     /// Whatever keeps it from beginning. [`Finished`] says how it ended, well or not.
-    pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<Began> {
+    pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<ThreadRun> {
         let project = self.project(Some(book.library().root()))?;
         let context = book.complete(&request.context)?;
         let prepared = book.prepare(&request.prompt, &context)?;
@@ -104,11 +104,17 @@ impl Engine {
         }
         // A store that cannot be used is reported first, and no store is made for a run that cannot begin.
         self.looked_at(&project)?;
-        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request, (*context).clone())?;
+        let (launch, chosen, thread_tools) =
+            self.launch_prompt(&project, &prepared, request, (*context).clone())?;
         self.ready_to_record()?;
         let store = self.store_of(&project)?;
-        let beginning =
-            Beginning { launch, chosen, parent_holder: None, entries: Vec::new(), desk: Some(desk) };
+        let beginning = NewThreadParts {
+            launch,
+            chosen,
+            parent_holder: None,
+            entries: Vec::new(),
+            thread_tools: Some(thread_tools),
+        };
         self.begin(&project, &store, beginning, request.is_async, watch)
     }
 
@@ -118,7 +124,7 @@ impl Engine {
         prepared: &Prepared,
         request: &RunRequest,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let inputs: Map<String, Json> = request
             .variables
             .names()
@@ -163,7 +169,7 @@ impl Engine {
         wanted: &DirectiveRequest<'_>,
         is_async: bool,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let parent = {
             // None is made for what cannot begin, and what is looked at does not stay for as long as the thread.
             let store = self.looked_at(project)?;
@@ -187,14 +193,15 @@ impl Engine {
         }
         if parent.is_some() {
             let set = [wanted.directive.limits.as_ref(), Some(wanted.limit_overrides)];
-            let mut asked = Limits { currency: launch.limits.currency.clone(), ..Limits::defaults() };
+            let mut asked =
+                ThreadLimits { currency: launch.limits.currency.clone(), ..ThreadLimits::defaults() };
             for limits in set.iter().flatten() {
                 asked = asked.with(limits, "limits")?;
             }
             launch.capped = capped(&set, &asked, &launch.limits);
         }
         let parent_holder = wanted.parent_holder.clone();
-        let beginning = Beginning { launch, chosen, parent_holder, entries, desk: None };
+        let beginning = NewThreadParts { launch, chosen, parent_holder, entries, thread_tools: None };
         self.begin(project, &store, beginning, is_async, watch)
     }
 
@@ -203,10 +210,10 @@ impl Engine {
         &self,
         project: &Arc<Project>,
         store: &Arc<dyn Store>,
-        beginning: Beginning<'_>,
+        beginning: NewThreadParts<'_>,
         is_async: bool,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         if is_async {
             let secrets = self.secrets(project)?;
             let record = store.begin(&registration(&**store, &beginning, &secrets, None)?)?;
@@ -220,22 +227,23 @@ impl Engine {
         &self,
         project: &Arc<Project>,
         store: &Arc<dyn Store>,
-        beginning: Beginning<'_>,
+        beginning: NewThreadParts<'_>,
         watch: &dyn Watch,
         register: impl FnOnce(&New) -> Result<Record>,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let holder = Holder::of_this_process();
         let secrets = self.secrets(project)?;
         let record = register(&registration(&**store, &beginning, &secrets, Some(holder.clone()))?)?;
         self.tell_after(&**store, &record.id, 0, watch);
-        let Beginning { mut launch, chosen, desk, .. } = beginning;
-        // Data that is not part of the log is reported to no one.
+        let NewThreadParts { mut launch, chosen, thread_tools, .. } = beginning;
+        // Data that is not part of the log is not reported.
         secrets.scrub_messages(&mut launch.messages);
         let known = launch.messages.len();
         let start = Start { conversation: launch.messages.clone(), known, ..Start::default() };
         let rebuilt = Rebuilt::fresh(launch, start);
-        let desk = desk.map(|desk| Box::new(desk) as Box<dyn ThreadTools + '_>);
-        self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
+        let thread_tools =
+            thread_tools.map(|thread_tools| Box::new(thread_tools) as Box<dyn ThreadTools + '_>);
+        self.go(project, store, (record.id, holder), rebuilt, chosen, thread_tools, watch)
     }
 
     fn detach(
@@ -244,12 +252,12 @@ impl Engine {
         project: &Project,
         record: &Record,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let id = &record.id;
         // The thread may be cancelled before the process has begun.
         let how = Resume { behind: Some(record.last.0), allow_again: true, ..Resume::default() };
         match detach::start(self.settings(), store, project.spaces.project(), record, &how, watch) {
-            Ok(pid) => Ok(Began::Detached { id: id.clone(), pid }),
+            Ok(pid) => Ok(ThreadRun::Detached { id: id.clone(), pid }),
             Err(error) => {
                 // No process will run it, so it must not wait.
                 if matches!(store.record(id)?, Some(record) if record.status == Status::Created) {
@@ -263,7 +271,7 @@ impl Engine {
     /// Reports to observers what was written together with a change of the registry.
     pub(super) fn tell_after(&self, store: &dyn Store, id: &ThreadId, after: u64, watch: &dyn Watch) {
         for event in store.events(id, after, PAGE).unwrap_or_default() {
-            watch.news(id, &crate::watch::News::Event(&event));
+            watch.activity(id, &crate::watch::Activity::Event(&event));
         }
     }
 
@@ -276,16 +284,16 @@ impl Engine {
         (id, holder): (ThreadId, Holder),
         rebuilt: Rebuilt,
         chosen: Chosen,
-        desk: Option<Box<dyn ThreadTools + '_>>,
+        thread_tools: Option<Box<dyn ThreadTools + '_>>,
         watch: &dyn Watch,
-    ) -> Result<Began> {
+    ) -> Result<ThreadRun> {
         let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, .. } = rebuilt;
         let secrets = self.secrets(project)?;
         let voice = self.voice(&chosen)?;
-        let moments = ThreadHooks::new(self, project.clone(), &launch)?;
+        let thread_hooks = ThreadHooks::new(self, project.clone(), &launch)?;
         let own;
-        let desk: &dyn ThreadTools = match &desk {
-            Some(desk) => &**desk,
+        let thread_tools: &dyn ThreadTools = match &thread_tools {
+            Some(thread_tools) => &**thread_tools,
             None => {
                 let outputs = returns::from_json(&launch.outputs)?;
                 own = DirectiveThread::new(self, project.clone(), &launch.capabilities, outputs);
@@ -298,15 +306,15 @@ impl Engine {
             store: store.clone(),
             holder: holder.clone(),
             launch: &launch,
-            desk,
+            thread_tools,
             voice: &voice,
-            moments: &moments,
+            thread_hooks: &thread_hooks,
             secrets: &secrets,
             watch,
             cancelled: held.as_ref().map(|(_, looked_for)| looked_for.flag.clone()).unwrap_or_default(),
         };
-        let before = Before { cost, nudges, open_hooks, counted, full };
-        let finished = drive(Ready { parts, start, before })?;
+        let before = ThreadSetup { cost, nudges, open_hooks, counted, full };
+        let finished = drive(ReadyThread { parts, start, before })?;
         if finished.full {
             let (id, holder) = (finished.id.clone(), holder);
             return match self.go_on(project, store, &launch, (finished, &holder), chosen, watch)? {
@@ -321,7 +329,7 @@ impl Engine {
 /// What is written when a thread begins.
 fn registration(
     store: &dyn Store,
-    beginning: &Beginning<'_>,
+    beginning: &NewThreadParts<'_>,
     secrets: &Secrets,
     holder: Option<Holder>,
 ) -> Result<New> {
@@ -350,14 +358,14 @@ fn registration(
 }
 
 /// A thread that is about to be registered.
-pub(super) struct Beginning<'b> {
+pub(super) struct NewThreadParts<'b> {
     pub(super) launch: Launch,
     pub(super) chosen: Chosen,
     /// Who runs its parent, if it is started for the parent.
     pub(super) parent_holder: Option<Holder>,
     pub(super) entries: Vec<Entry>,
     /// The tools of a prompt that is no directive.
-    pub(super) desk: Option<PromptTools<'b>>,
+    pub(super) thread_tools: Option<PromptTools<'b>>,
 }
 
 impl Rebuilt {
@@ -380,7 +388,7 @@ impl Rebuilt {
     }
 }
 
-/// The tools of a directive, and what it may do, are its author's to say: an option that means nothing here is a slip.
+/// A directive's author declares its tools and permissions, so an option for them is an error.
 fn refuse_tools(prepared: &Prepared, request: &RunRequest) -> Result<()> {
     if request.tools.is_empty() && request.allow.is_empty() {
         return Ok(());

@@ -18,10 +18,10 @@ use super::log::{check_alone, first_event};
 use super::{Caller, Entry, Kind, Secrets, ThreadId, origins};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
-use crate::policy::limits::{Limits, OVERRIDES};
+use crate::policy::limits::{OVERRIDES, ThreadLimits};
 use crate::policy::returns;
 use crate::policy::risk::{Risk, Risks};
-use crate::provider::{Chosen, Providers, Wish};
+use crate::provider::{Chosen, ModelPreference, Providers};
 use crate::store::{Holder, Store};
 use crate::watch::Watch;
 
@@ -45,7 +45,7 @@ pub(crate) struct DirectiveRequest<'r> {
 /// What a thread's parent allows it.
 pub(crate) struct Parent {
     pub(crate) id: ThreadId,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ThreadLimits,
     pub(crate) capabilities: Capabilities,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn parent(store: &dyn Store, id: &ThreadId, trusted: bool) -> Result<
     if let Some(resumed) = store.last_of(id, Kind::Resumed)? {
         let record = store.record(id)?.ok_or_else(|| super::not_found(store, id))?;
         check_alone(store, &record, &resumed, trusted)?;
-        limits = Limits::from_json(&resumed.payload["limits"])?;
+        limits = ThreadLimits::from_json(&resumed.payload["limits"])?;
     }
     Ok(Parent { id: id.clone(), limits, capabilities })
 }
@@ -129,13 +129,13 @@ pub(super) fn hash(project: &Project, id: &ItemId) -> Option<String> {
 const LARGEST: u64 = 4 << 20;
 
 /// What is decided about a thread before anything is done for it.
-pub(super) struct Decided<'e> {
+pub(super) struct ThreadPlan<'e> {
     composed: Composed,
-    limits: Limits,
+    limits: ThreadLimits,
     capabilities: Capabilities,
     chosen: Chosen,
     notes: Vec<Json>,
-    moments: ThreadHooks<'e>,
+    thread_hooks: ThreadHooks<'e>,
     secrets: Secrets,
 }
 
@@ -145,15 +145,15 @@ pub(super) fn decide<'e>(
     project: &Arc<Project>,
     parent: Option<&Parent>,
     wanted: &DirectiveRequest<'_>,
-) -> Result<Decided<'e>> {
+) -> Result<ThreadPlan<'e>> {
     let directive = wanted.directive;
     let is_wrong = |note: &&Diagnostic| note.code == Code::BadDirective && note.severity == Severity::Error;
     if let Some(wrong) = directive.notes.iter().find(is_wrong) {
         return Err(Error::new(ErrorKind::Config, wrong.clone()));
     }
     let composed = directive.compose(wanted.id, &project.spaces, project.trust())?;
-    let mut limits = Limits::resolve(
-        &Limits::defaults(),
+    let mut limits = ThreadLimits::resolve(
+        &ThreadLimits::defaults(),
         directive.limits.as_ref(),
         wanted.limit_overrides,
         parent.map(|parent| &parent.limits),
@@ -178,7 +178,7 @@ pub(super) fn decide<'e>(
     let said = |name: &str| directive.model.as_ref().and_then(|model| model.get(name)?.as_str());
     let chosen = engine.choose(
         &providers,
-        &Wish {
+        &ModelPreference {
             model: wanted.model,
             id: said("id"),
             tier: said("tier"),
@@ -199,8 +199,8 @@ pub(super) fn decide<'e>(
         no_price(&chosen, sets_spend(directive.limits.as_ref()) || sets_spend(Some(wanted.limit_overrides)))?;
         notes.push(json!(unpriced(&chosen.model)));
     }
-    let moments = ThreadHooks::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
-    Ok(Decided { composed, limits, capabilities, chosen, notes, moments, secrets })
+    let thread_hooks = ThreadHooks::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
+    Ok(ThreadPlan { composed, limits, capabilities, chosen, notes, thread_hooks, secrets })
 }
 
 /// The launch of a directive, and what there is to note about it.
@@ -212,7 +212,7 @@ pub(crate) fn directive(
     watch: &dyn Watch,
 ) -> Result<(Launch, Chosen, Vec<Entry>)> {
     let DirectiveRequest { directive, filled, .. } = wanted;
-    let Decided { composed, limits, capabilities, chosen, notes, moments, secrets } =
+    let ThreadPlan { composed, limits, capabilities, chosen, notes, thread_hooks, secrets } =
         decide(engine, project, parent, wanted)?;
     let within = Caller {
         thread: parent.map(|parent| &parent.id),
@@ -220,7 +220,7 @@ pub(crate) fn directive(
         call: None,
         secrets: &secrets,
     };
-    let told = json!({
+    let reported = json!({
         "directive": wanted.id.as_str(),
         "project_path": project.spaces.project().to_string_lossy(),
         "model": chosen.model,
@@ -229,16 +229,21 @@ pub(crate) fn directive(
         "parent_thread_id": parent.map(|parent| parent.id.as_str()),
         "capabilities": capabilities.to_json(),
     });
-    let said =
-        moments.gather(&["build_system_prompt", "thread_started"], &told, &capabilities, &within, watch);
+    let said = thread_hooks.gather(
+        &["build_system_prompt", "thread_started"],
+        &reported,
+        &capabilities,
+        &within,
+        watch,
+    );
     let texts = HookTexts { system: said.system, before: said.before, after: said.after };
     let (messages, origins) = messages(wanted, &chosen, texts)?;
     let mut entries = Vec::new();
     let injected: Vec<&String> = composed.knowledge.keys().collect();
     let missing: Vec<&str> = composed.missing.iter().map(|finding| finding.message.as_str()).collect();
     if !injected.is_empty() || !missing.is_empty() || !said.said.is_empty() {
-        let told = json!({"knowledge": injected, "hooks": said.said, "missing": missing});
-        entries.push(Entry::new(Kind::ContextInjected, told));
+        let reported = json!({"knowledge": injected, "hooks": said.said, "missing": missing});
+        entries.push(Entry::new(Kind::ContextInjected, reported));
     }
     let launch = Launch {
         errand: ThreadKind::Directive,
@@ -313,23 +318,23 @@ fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
 
 /// Shows where a directive has invalid limits: at the limit itself where reading it reported that, else at all of them.
 fn at_limits(error: Error, directive: &Directive) -> Error {
-    let told = error.diagnostic();
+    let reported = error.diagnostic();
     // What the caller gave is not written in the directive.
-    let is_own = told.message.contains("directive <limits>")
-        || (told.message.contains(CURRENCY) && !told.message.contains(OVERRIDES));
+    let is_own = reported.message.contains("directive <limits>")
+        || (reported.message.contains(CURRENCY) && !reported.message.contains(OVERRIDES));
     let about = |note: &&Diagnostic| {
         note.code == Code::BadLimit || (note.code == Code::UnknownKey && note.message.starts_with("<limits>"))
     };
     let exact = directive.notes.iter().find(about).and_then(|note| note.place.clone());
     match exact.or_else(|| directive.limits_at.clone()).filter(|_| is_own) {
-        Some(place) => Error::new(error.kind(), told.clone().at(place)),
+        Some(place) => Error::new(error.kind(), reported.clone().at(place)),
         None => error,
     }
 }
 
 /// What is spent is counted in the currency of the prices, so a limit in another one would hold nothing: what one is worth in the
 /// other is known here. A limit without a currency is in that of the prices.
-pub(super) fn one_currency(limits: &mut Limits, chosen: &Chosen, is_named: bool) -> Result<()> {
+pub(super) fn one_currency(limits: &mut ThreadLimits, chosen: &Chosen, is_named: bool) -> Result<()> {
     let file = &chosen.provider;
     if limits.currency == file.currency || chosen.price.is_none() {
         return Ok(());
@@ -361,7 +366,10 @@ pub(super) fn no_price(chosen: &Chosen, is_set: bool) -> Result<()> {
     if !is_set {
         return Ok(());
     }
-    let message = format!("the price of `{}` is unknown, so the limit `spend` cannot work", chosen.model);
+    let message = format!(
+        "the price of `{}` at the provider `{}` is unknown, so the limit `spend` cannot work",
+        chosen.model, chosen.provider.name
+    );
     let hint = format!(
         "add its price to the provider file `{}` (cuebook help threads), or leave out the limit `spend`",
         chosen.provider.name

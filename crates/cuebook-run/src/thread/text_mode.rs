@@ -145,7 +145,7 @@ fn typed(kind: &str, text: &str) -> Option<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn::{said, told};
+    use crate::turn::{assistant_message, tool_message};
 
     fn tool() -> Tool {
         crate::policy::directive_tools::tool(
@@ -164,7 +164,7 @@ mod tests {
             finish: None,
             model: None,
             id: None,
-            carry: Default::default(),
+            provider_state: Default::default(),
         }
     }
 
@@ -182,9 +182,14 @@ mod tests {
     #[test]
     fn calls_that_another_model_made_are_written_as_this_one_would() {
         let call = ToolCall { id: "a".into(), name: "look".into(), arguments: "{\"n\":3}".into() };
-        let spoken = said(&Reply::ToolCalls { calls: vec![call.clone(), call.clone()], text: None });
-        let conversation =
-            [Message::text(Role::User, "Go."), spoken, told(&call, "one", false), told(&call, "two", true)];
+        let spoken =
+            assistant_message(&Reply::ToolCalls { calls: vec![call.clone(), call.clone()], text: None });
+        let conversation = [
+            Message::text(Role::User, "Go."),
+            spoken,
+            tool_message(&call, "one", false),
+            tool_message(&call, "two", true),
+        ];
         let sent = in_text(&conversation, &[tool()]);
         let roles: Vec<Role> = sent.iter().map(|message| message.role.clone()).collect();
         assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User]);

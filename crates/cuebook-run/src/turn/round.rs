@@ -15,10 +15,10 @@ use cuebook::chat::reply::{ToolCall, parse_arguments};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json};
 
-use super::{Halt, Performed, Permit, Ports, Step, spans, told};
+use super::{Halt, Performed, Permit, Ports, Step, spans, tool_message};
 
 /// So many calls run at once; a model that asks for more has the others wait.
-const MOST_AT_ONCE: usize = 64;
+const MAX_AT_ONCE: usize = 64;
 /// What a thread that makes a call has for its stack. Memory is taken only as far as it is used, and a stack that is too small
 /// ends the whole program.
 const STACK: usize = 2 << 20;
@@ -50,8 +50,8 @@ pub(super) fn round(
         if let Some((count, prompt)) = performed.prompt {
             drop(conversation.splice(..count.min(conversation.len()), prompt));
         }
-        let message = told(call, &performed.text, performed.is_error);
-        let noted = ports.note(&Step::Told { call, message: &message });
+        let message = tool_message(call, &performed.text, performed.is_error);
+        let noted = ports.note(&Step::ToolReturned { call, message: &message });
         conversation.push(message);
         if halted.is_none() {
             noted?;
@@ -66,15 +66,15 @@ pub(super) fn round(
 }
 
 /// What came of the first calls, and why there are no others.
-type Made = (Vec<Performed>, Option<Halt>);
+type CallResults = (Vec<Performed>, Option<Halt>);
 
 /// A call that may be made, with its arguments, or what the model gets instead.
-enum Look {
+enum CallCheck {
     Go(Map<String, Json>),
     Instead(Performed),
 }
 
-fn look(ports: &dyn Ports, call: &ToolCall) -> Result<Look, Halt> {
+fn look(ports: &dyn Ports, call: &ToolCall) -> Result<CallCheck, Halt> {
     ports.note(&Step::Called { call })?;
     let mut arguments = match parse_arguments(&call.arguments) {
         Ok(arguments) => arguments,
@@ -84,7 +84,7 @@ fn look(ports: &dyn Ports, call: &ToolCall) -> Result<Look, Halt> {
                 error_kind: Some("invalid_arguments".into()),
                 ..Performed::failure(format!("Error: Invalid JSON in tool arguments: {why}"))
             };
-            return Ok(Look::Instead(performed));
+            return Ok(CallCheck::Instead(performed));
         }
     };
     ports.complete(call, &mut arguments);
@@ -92,20 +92,20 @@ fn look(ports: &dyn Ports, call: &ToolCall) -> Result<Look, Halt> {
     let permit = ports.permit(call, &arguments);
     ports.note(&Step::Permitted { call, permit: &permit })?;
     Ok(match permit {
-        Permit::Denied(text) => Look::Instead(Performed {
+        Permit::Denied(text) => CallCheck::Instead(Performed {
             error_kind: Some("permission_denied".into()),
             ..Performed::failure(text)
         }),
-        Permit::Allowed => Look::Go(arguments),
+        Permit::Allowed => CallCheck::Go(arguments),
     })
 }
 
-fn one_by_one(ports: &dyn Ports, calls: &[ToolCall]) -> Made {
+fn one_by_one(ports: &dyn Ports, calls: &[ToolCall]) -> CallResults {
     let mut all = Vec::with_capacity(calls.len());
     for call in calls {
         let made = ports.between().and_then(|()| look(ports, call)).and_then(|look| match look {
-            Look::Instead(performed) => Ok((performed, false)),
-            Look::Go(arguments) => {
+            CallCheck::Instead(performed) => Ok((performed, false)),
+            CallCheck::Go(arguments) => {
                 ports.note(&Step::Performing { call, arguments: &arguments })?;
                 ports.barrier()?;
                 Ok((spans::performing(ports, call, &arguments, || safely(ports, call, &arguments)), true))
@@ -124,7 +124,7 @@ fn one_by_one(ports: &dyn Ports, calls: &[ToolCall]) -> Made {
     (all, None)
 }
 
-fn together(ports: &dyn Ports, calls: &[ToolCall]) -> Made {
+fn together(ports: &dyn Ports, calls: &[ToolCall]) -> CallResults {
     let looks = match look_at_all(ports, calls) {
         Ok(looks) => looks,
         // None was made.
@@ -140,12 +140,12 @@ fn together(ports: &dyn Ports, calls: &[ToolCall]) -> Made {
 }
 
 /// Looks at all calls, and says which of them are about to be made only when it is certain that they are.
-fn look_at_all(ports: &dyn Ports, calls: &[ToolCall]) -> Result<Vec<Look>, Halt> {
+fn look_at_all(ports: &dyn Ports, calls: &[ToolCall]) -> Result<Vec<CallCheck>, Halt> {
     ports.between()?;
-    let looks: Vec<Look> = calls.iter().map(|call| look(ports, call)).collect::<Result<_, Halt>>()?;
+    let looks: Vec<CallCheck> = calls.iter().map(|call| look(ports, call)).collect::<Result<_, Halt>>()?;
     ports.between()?;
     for (call, look) in calls.iter().zip(&looks) {
-        if let Look::Go(arguments) = look {
+        if let CallCheck::Go(arguments) = look {
             ports.note(&Step::Performing { call, arguments })?;
         }
     }
@@ -155,10 +155,10 @@ fn look_at_all(ports: &dyn Ports, calls: &[ToolCall]) -> Result<Vec<Look>, Halt>
 
 /// Makes all calls at the same time, except for those that are made alone, which come first. Each worker takes the next free call; the caller's thread is one of them,
 /// so that calls are made even where no thread can be started.
-fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<Look>) -> Vec<(Performed, bool)> {
+fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<CallCheck>) -> Vec<(Performed, bool)> {
     let mut done: Vec<Mutex<Option<(Performed, bool)>>> = Vec::with_capacity(calls.len());
     let mut waiting: Vec<(usize, Map<String, Json>)> = Vec::new();
-    let left = AtomicUsize::new(looks.iter().filter(|look| matches!(look, Look::Go(_))).count());
+    let left = AtomicUsize::new(looks.iter().filter(|look| matches!(look, CallCheck::Go(_))).count());
     let perform = |call: &ToolCall, arguments: &Map<String, Json>| {
         let performed = spans::performing(ports, call, arguments, || safely(ports, call, arguments));
         // The last one is noted at once anyway.
@@ -169,11 +169,11 @@ fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<Look>) -> Vec<(Perf
     };
     for (index, (look, call)) in looks.into_iter().zip(calls).enumerate() {
         match look {
-            Look::Instead(performed) => done.push(Mutex::new(Some((performed, false)))),
-            Look::Go(arguments) if ports.alone(call) => {
+            CallCheck::Instead(performed) => done.push(Mutex::new(Some((performed, false)))),
+            CallCheck::Go(arguments) if ports.alone(call) => {
                 done.push(Mutex::new(Some((perform(call, &arguments), true))));
             }
-            Look::Go(arguments) => {
+            CallCheck::Go(arguments) => {
                 waiting.push((index, arguments));
                 done.push(Mutex::new(None));
             }
@@ -188,7 +188,7 @@ fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<Look>) -> Vec<(Perf
     };
     let context = spans::Context::here();
     thread::scope(|scope| {
-        for _ in 1..waiting.len().min(MOST_AT_ONCE) {
+        for _ in 1..waiting.len().min(MAX_AT_ONCE) {
             let (work, context) = (&work, &context);
             let worker = thread::Builder::new().name("tool".into()).stack_size(STACK);
             if worker.spawn_scoped(scope, move || context.within(work)).is_err() {

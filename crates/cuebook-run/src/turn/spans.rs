@@ -170,15 +170,15 @@ fn finish<T>(
     outcome: Result<&T, (&'static str, String)>,
     result: impl FnOnce(&T) -> Json,
 ) {
-    let (field, mut told) = match outcome {
+    let (field, mut reported) = match outcome {
         Ok(value) => ("result", result(value)),
         Err((kind, message)) => {
             span.record("error.type", kind);
             ("error", json!({"exception": kind, "message": message}))
         }
     };
-    secrets.field(field, &mut told);
-    secrets.scrub(&mut told);
-    redact::scrub_kept(&mut told);
-    span.record(field, redact::field_text(&told));
+    secrets.field(field, &mut reported);
+    secrets.scrub(&mut reported);
+    redact::scrub_kept(&mut reported);
+    span.record(field, redact::field_text(&reported));
 }

@@ -58,7 +58,7 @@ pub enum Step<'a> {
         why: &'a Error,
     },
     /// A piece of the answer, as it comes.
-    Heard {
+    Received {
         /// The piece.
         chunk: &'a Chunk,
     },
@@ -103,7 +103,7 @@ pub enum Step<'a> {
         ran: bool,
     },
     /// The result of a call becomes a message. They come in the order of the calls.
-    Told {
+    ToolReturned {
         /// The call.
         call: &'a ToolCall,
         /// The message.

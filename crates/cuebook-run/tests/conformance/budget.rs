@@ -66,7 +66,7 @@ impl Scenario {
         self.store.account(&self.threads[thread].id).unwrap().unwrap()
     }
 
-    /// A thread with a name of the cases, or with one that nobody has.
+    /// A thread with a name of the cases, or with one that no one has.
     fn id(&self, thread: &str) -> ThreadId {
         self.threads.get(thread).map_or_else(|| ThreadId::known(thread), |record| record.id.clone())
     }

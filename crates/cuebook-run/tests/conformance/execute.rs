@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 use cuebook_run::{Ignore, Settings};
 
 use crate::compare;
-use crate::support::World;
+use crate::support::Fixture;
 
 const SCRIPT: &str = "__executor_id__ = \"rye/core/runtimes/python/script\"\n";
 const FUNCTION: &str = "__executor_id__ = \"rye/core/runtimes/python/function\"\n";
@@ -23,8 +23,8 @@ fn yaml(executor: &str, config: &str) -> String {
 }
 
 /// The project of the cases.
-fn world(meta: &Json) -> World {
-    let world = World::with(Settings::default());
+fn world(meta: &Json) -> Fixture {
+    let world = Fixture::with(Settings::default());
     world.plain("cuebook.toml", &format!("[directives]\ninstruction = \"{INSTRUCTION}\"\n"));
     let ok = meta["fixtures"]["directive_ok"].as_str().unwrap();
     let named = |name: &str| ok.replace("greet", name).replace(&format!("{name}ing"), "greeting");
@@ -79,7 +79,7 @@ fn world(meta: &Json) -> World {
     world
 }
 
-fn tools(world: &World) {
+fn tools(world: &Fixture) {
     let echo = "import argparse, json\np = argparse.ArgumentParser()\np.add_argument('--params')\np.add_argument('--project-path')\n\
                 print(json.dumps({'success': True, 'echo': json.loads(p.parse_args().params)}))\n";
     world.signed("tools/demo/echo.py", &python(SCRIPT, echo));
@@ -170,7 +170,7 @@ pub fn run(meta: &Json, case: &Json, name: &str) -> Option<Result<(), String>> {
 
 /// Compares an answer with that of the reference, as far as decisions did not change its shape: `chain` is the ids, what else
 /// is known of them is under `chain_details` (23); a failed call says how far its chain came; and hashes are others (24).
-fn compare_answers(wanted: &Json, found: Json, world: &World) -> Result<(), String> {
+fn compare_answers(wanted: &Json, found: Json, world: &Fixture) -> Result<(), String> {
     let mut wanted = plain(wanted, world);
     let mut found = plain(&found, world);
     let Json::Object(expected) = &mut wanted else { return Err("no object is expected".into()) };
@@ -219,12 +219,15 @@ fn compare_answers(wanted: &Json, found: Json, world: &World) -> Result<(), Stri
 }
 
 /// Without what differs from run to run and from machine to machine.
-fn plain(value: &Json, world: &World) -> Json {
+fn plain(value: &Json, world: &Fixture) -> Json {
     match value {
         Json::String(text) => {
             let mut text = text
                 .replace(&world.project().display().to_string(), "{{PROJECT}}")
-                .replace(&world.user().display().to_string(), "{{USER}}");
+                .replace(&world.user().display().to_string(), "{{USER}}")
+                // Advice that does not lead anywhere here; the hint has the commands.
+                .replace(". Add the key to the trust store via the sign tool.", "")
+                .replace(". Re-sign and delete stale lockfile.", "");
             while let Some(start) = text.find("rye:signed:") {
                 let end = text[start..].find(" -->").map_or(text.len(), |end| start + end);
                 text.replace_range(start..end, "SIGNATURE");
@@ -248,7 +251,7 @@ fn plain(value: &Json, world: &World) -> Json {
 pub fn lockfile(case: &Json) -> Option<Result<(), String>> {
     let wanted = case["expect"].get("lockfile").unwrap_or(&case["expect"]);
     wanted.get("lockfile_version")?;
-    let world = World::new();
+    let world = Fixture::new();
     tools(&world);
     let id = wanted["root"]["tool_id"].as_str()?;
     if !world.project().join(format!(".ai/tools/{id}.py")).exists() {

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 const DECIDED: &[(&str, &str, u32)] = &[
     // A comment sign inside of a string begins no comment.
     ("parse_tool", "toolmeta/js_url_comment_breaks_schema", 30),
-    // Nothing is quoted for a shell where there is none; where there is one, values are its variables.
+    // Nothing is quoted for a shell where it is missing; where there is one, values are its variables.
     ("template_config", "template_config/env_value_shell_quoted", 30),
     // What was signed is the whole file, where it lies.
     ("execute", "directive_tampered_preamble_NOT_DETECTED", 24),
@@ -135,7 +135,7 @@ fn run(folder: &std::path::Path) -> Board {
                 Some(outcome) => board.note(group, id, outcome),
                 None => board.later(group, "the directive is not with the case, and cannot be told from it"),
             },
-            // The runners of `cuebook` and `cuebook-serve` have the others, and `cuebook` names those that nobody has.
+            // The runners of `cuebook` and `cuebook-serve` have the others, and `cuebook` names those that no one has.
             _ => {}
         }
     }

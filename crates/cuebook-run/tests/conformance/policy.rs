@@ -7,7 +7,7 @@ use cuebook_run::Money;
 use cuebook_run::policy::capability::{Capabilities, expand, token_matches};
 use cuebook_run::policy::condition::evaluate;
 use cuebook_run::policy::interpolate::interpolate;
-use cuebook_run::policy::limits::Limits;
+use cuebook_run::policy::limits::ThreadLimits;
 use cuebook_run::policy::risk::Risks;
 use cuebook_run::policy::text_calls::text_calls;
 use cuebook_run::policy::tool_result::clean;
@@ -63,7 +63,7 @@ fn limits(input: &Json, expect: &Json) -> Result<(), String> {
     // A thread of ours has all limits; what a case leaves out is no limit.
     let some = |json: &Json| match json {
         Json::Object(map) => {
-            Limits::unlimited().with(map, "the case").map(Some).map_err(|error| error.to_string())
+            ThreadLimits::unlimited().with(map, "the case").map(Some).map_err(|error| error.to_string())
         }
         _ => Ok(None),
     };
@@ -84,7 +84,7 @@ fn limits(input: &Json, expect: &Json) -> Result<(), String> {
     let map = |name: &str| input[name].as_object().cloned().unwrap_or_else(Map::new);
     let directive = input["directive"].as_object();
     let parent = some(&input["parent"])?;
-    match Limits::resolve(&Limits::defaults(), directive, &map("overrides"), parent.as_ref()) {
+    match ThreadLimits::resolve(&ThreadLimits::defaults(), directive, &map("overrides"), parent.as_ref()) {
         Ok(limits) => {
             // The limit on calls is ours: the reference has none.
             let mut limits = limits.to_json();

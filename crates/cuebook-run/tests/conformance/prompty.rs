@@ -17,7 +17,7 @@ use crate::board::{Board, vectors};
 const ELSEWHERE: [&str; 6] =
     ["LoadConformance", "Renderer", "Parser", "WireConformance", "Processor", "DiscoveryConformance"];
 
-/// What runs a vector. It returns what the vector expects and nobody knows the meaning of.
+/// What runs a vector. It returns what the vector expects and it is unknown the meaning of.
 type Run = fn(&Json) -> Result<Vec<String>, String>;
 
 /// Runs every vector of the contract `TurnConformance`.
@@ -72,10 +72,10 @@ fn vectors_of_our_own_in_the_same_form() {
 
 /// Messages as vectors write them: the content is a text, or a list of parts.
 fn messages(list: &Json) -> Vec<Message> {
-    let message = |told: &Json| {
-        let role = Role::named(told["role"].as_str().unwrap_or("user"));
-        let mut message = Message::text(role, text_of(&told["content"]));
-        message.metadata = told["metadata"].as_object().cloned().unwrap_or_default();
+    let message = |reported: &Json| {
+        let role = Role::named(reported["role"].as_str().unwrap_or("user"));
+        let mut message = Message::text(role, text_of(&reported["content"]));
+        message.metadata = reported["metadata"].as_object().cloned().unwrap_or_default();
         message
     };
     list.as_array().into_iter().flatten().map(message).collect()

@@ -1,14 +1,14 @@
 //! Whole threads against a model that says what the case has it say. The project of the cases is not with them: `demo/greet` is one
-//! of their fixtures, and `demo/parent` is made from what their models were told of it.
+//! of their fixtures, and `demo/parent` is made from what their models received.
 //!
 //! What carries meaning is compared: what came of the thread, what it used, its limits and capabilities, how often the model was
-//! asked, which results it was told, the rows of registry and ledger. What we decided otherwise is put right here before that:
+//! asked, which results it was reported, the rows of registry and ledger. What we decided otherwise is put right here before that:
 //! - An answer says `success` and, beside it, how it stands with the thread (decision 23). A result that the outputs replace is not
 //!   there, where the reference has an empty text.
 //! - The prompt is the listing of the seed (decision 21), so only the body of the directive is looked for in it.
-//! - Results are told as JSON and not as Python writes them; a directive without a thread answers as the seed says (decision 23).
+//! - Results are reported as JSON and not as Python writes them; a directive without a thread answers as the seed says (decision 23).
 //! - A turn is an answer. The reference counts requests that were not answered, too.
-//! - A thread that was refused leaves no row, where the reference leaves one that nobody ran.
+//! - A thread that was refused leaves no row, where the reference leaves one that never ran.
 //! - A root's own spend is in the ledger; in the reference it is not.
 //! - `0`, `false` and an empty text are values, so a return that has them is one.
 //! - Nudges and refusals are in our own words; they must be for the same reason.
@@ -30,7 +30,7 @@ use cuebook_run::{
 use serde_json::{Value as Json, json};
 
 use crate::compare;
-use crate::support::World;
+use crate::support::Fixture;
 
 /// A directive that may have others run.
 const PARENT: &str = r#"# Parent
@@ -50,12 +50,12 @@ const PARENT: &str = r#"# Parent
 Body of parent.
 "#;
 
-/// What a process of its own is told by whoever started it.
+/// What a separate process gets from its parent.
 const JOB: &str = "CUEBOOK_CONFORMANCE_THREAD";
 /// The environment of processes is one for all cases.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Not a test: what the process of a thread does that nobody waits for.
+/// Not a test: what the process of a thread does that no one waits for.
 #[test]
 fn carry_out() {
     let Ok(job) = std::env::var(JOB) else { return };
@@ -67,17 +67,17 @@ fn carry_out() {
 }
 
 /// A project, and a model that follows the script of a case.
-struct Stage {
-    world: World,
+struct Setup {
+    world: Fixture,
     mock: Mock,
 }
 
-impl Stage {
-    fn new(meta: &Json, script: Script) -> Stage {
+impl Setup {
+    fn new(meta: &Json, script: Script) -> Setup {
         // The program that threads are handed to is this one, through a script that says what it is to do.
         let folder = tempfile::tempdir().unwrap().keep();
         let program = folder.join("cuebook");
-        let world = World::with(Settings { program: Some(program.clone()), ..Settings::default() });
+        let world = Fixture::with(Settings { program: Some(program.clone()), ..Settings::default() });
         let (project, user) = (world.project(), world.user());
         let own = std::env::current_exe().unwrap();
         let text = format!(
@@ -97,7 +97,7 @@ impl Stage {
         std::fs::write(providers.join("mock.yaml"), yaml).unwrap();
         world.signed("directives/demo/greet.md", meta["fixtures"]["directive_ok"].as_str().unwrap());
         world.signed("directives/demo/parent.md", PARENT);
-        Stage { world, mock }
+        Setup { world, mock }
     }
 
     fn rows(&self) -> Vec<Record> {
@@ -107,7 +107,7 @@ impl Stage {
         rows
     }
 
-    /// Runs what a case asks for, and waits for it where nobody else does.
+    /// Runs what a case asks for, and waits for it where no one else does.
     fn run(&self, input: &Json) -> Json {
         let arguments = json!({
             "item_type": "directive", "item_id": input["item_id"], "parameters": input["parameters"],
@@ -161,7 +161,7 @@ pub fn run(meta: &Json, case: &Json) -> Option<Result<(), String>> {
         return None;
     }
     let entries = input["llm_script"].as_array().cloned().unwrap_or_default();
-    let stage = Stage::new(meta, script(&entries));
+    let stage = Setup::new(meta, script(&entries));
     let answer = stage.run(input);
     let checked = Case { stage: &stage, expect: &case["expect"], entries: &entries, answer: &answer }.check();
     Some(checked.and_then(|()| only(&case["expect"], &EXPECTED)))
@@ -170,7 +170,7 @@ pub fn run(meta: &Json, case: &Json) -> Option<Result<(), String>> {
 /// An operation of the orchestrator on a thread that has run.
 fn orchestrate(meta: &Json, input: &Json, operation: &str, wanted: &Json) -> Result<(), String> {
     let given = json!({"item_type": "tool", "item_id": "rye/agent/threads/directive_return", "parameters": {"greeting": "Hi"}});
-    let stage = Stage::new(meta, script(&[json!([{"id": "c1", "name": "rye_execute", "input": given}])]));
+    let stage = Setup::new(meta, script(&[json!([{"id": "c1", "name": "rye_execute", "input": given}])]));
     let ran = stage.run(&json!({"item_id": "demo/greet", "parameters": {"user": "Ann", "thread": true}}));
     let mut parameters = input.clone();
     match operation {
@@ -222,30 +222,31 @@ fn script(entries: &[Json]) -> Script {
 fn timeless(value: &Json) -> Json {
     match value {
         Json::String(text) => {
-            let mut told = text.replace("<<EPOCH_MS>>", "#");
+            let mut reported = text.replace("<<EPOCH_MS>>", "#");
             // The ids of threads end in a moment.
             for name in ["greet-", "parent-"] {
                 let mut from = 0;
-                while let Some(at) = told[from..].find(name).map(|at| from + at + name.len()) {
-                    let digits = told[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(told.len() - at);
+                while let Some(at) = reported[from..].find(name).map(|at| from + at + name.len()) {
+                    let digits =
+                        reported[at..].find(|c: char| !c.is_ascii_digit()).unwrap_or(reported.len() - at);
                     if digits >= 12 {
-                        told.replace_range(at..at + digits, "#");
+                        reported.replace_range(at..at + digits, "#");
                     }
                     from = at;
                 }
             }
-            told.into()
+            reported.into()
         }
         Json::Array(items) => items.iter().map(timeless).collect(),
         Json::Object(members) => {
-            let mut told = serde_json::Map::new();
+            let mut reported = serde_json::Map::new();
             for (name, member) in members {
                 let is_volatile = matches!(name.as_str(), "elapsed_seconds" | "_status" | "metadata");
                 if !is_volatile && member != "<<VOLATILE>>" {
-                    told.insert(timeless(&json!(name)).as_str().unwrap().to_owned(), timeless(member));
+                    reported.insert(timeless(&json!(name)).as_str().unwrap().to_owned(), timeless(member));
                 }
             }
-            Json::Object(told)
+            Json::Object(reported)
         }
         // Sums are counted in whole billionths.
         Json::Number(number) if number.is_f64() => Money::from_units(number.as_f64().unwrap()).to_json(),
@@ -254,7 +255,7 @@ fn timeless(value: &Json) -> Json {
 }
 
 struct Case<'c> {
-    stage: &'c Stage,
+    stage: &'c Setup,
     expect: &'c Json,
     entries: &'c [Json],
     answer: &'c Json,
@@ -302,7 +303,7 @@ impl Case<'_> {
         self.entries.last().and_then(Json::as_u64).is_some_and(|status| status == 429 || status >= 500)
     }
 
-    /// Whether a limit was reached. The reference calls for somebody who could decide, and there is nobody; in its rows the thread
+    /// Whether a limit was reached. The reference calls for a user who could decide, and there is no user; in its rows the thread
     /// has failed.
     fn escalates(&self) -> bool {
         let said = self.expect["response"]["error"].as_str().unwrap_or_default();
@@ -323,11 +324,11 @@ impl Case<'_> {
             let (wanted_text, text) =
                 (wanted["error"].as_str().unwrap_or_default(), found["error"].as_str().unwrap_or_default());
             if self.escalates() {
-                // A limit that was reached is told by its name, and the thread waits.
-                let told = json!([found["thread_status"], self.answer["metadata"]["error"]["code"]]);
-                return compare::equals(&json!(["suspended", "CB716"]), &told);
+                // A limit that was reached is reported by its name, and the thread waits.
+                let reported = json!([found["thread_status"], self.answer["metadata"]["error"]["code"]]);
+                return compare::equals(&json!(["suspended", "CB716"]), &reported);
             }
-            // What a provider answered is told in our own words, with the number that it answered with.
+            // What a provider answered is reported in our own words, with the number that it answered with.
             let by_provider = wanted_text.starts_with("Provider ");
             let same = match self.entries.iter().find_map(Json::as_u64) {
                 Some(status) if by_provider || self.never_answers() => text.contains(&status.to_string()),
@@ -454,7 +455,7 @@ impl Case<'_> {
         }
     }
 
-    /// What the model was told when it was asked for the last time.
+    /// What the model was reported when it was asked for the last time.
     fn messages(&self) -> Result<(), String> {
         let wanted = timeless(&self.expect["messages_sent_last_call"]);
         let Some(last) = self.stage.mock.requests().pop() else {
@@ -478,7 +479,7 @@ impl Case<'_> {
                     found["text"].as_str().unwrap_or_default().contains("directive_return")
                         || !wanted["text"].as_str().unwrap_or_default().contains("directive_return")
                 }
-                Some("tool_result") => self.told(&wanted["content"], &found["content"]),
+                Some("tool_result") => self.reported(&wanted["content"], &found["content"]),
                 _ => {
                     wanted["text"] == found["text"]
                         && wanted["input"] == found["input"]
@@ -493,7 +494,7 @@ impl Case<'_> {
     }
 
     /// Whether a result says the same as that of the reference.
-    fn told(&self, wanted: &Json, found: &Json) -> bool {
+    fn reported(&self, wanted: &Json, found: &Json) -> bool {
         let text = |content: &Json| match content {
             Json::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<String>(),
             other => other.as_str().unwrap_or_default().to_owned(),
@@ -514,8 +515,14 @@ impl Case<'_> {
         }
         if wanted["type"] == "tool" && wanted["item_id"].as_str().is_some_and(|id| id.starts_with("rye/")) {
             // The tools that come with us have answers of their own.
-            let common =
-                |told: &Json| json!([told["status"], told["type"], told["item_id"], told["data"]["success"]]);
+            let common = |reported: &Json| {
+                json!([
+                    reported["status"],
+                    reported["type"],
+                    reported["item_id"],
+                    reported["data"]["success"]
+                ])
+            };
             return common(&wanted) == common(&found);
         }
         if let (Some(directions), Some(body)) = (wanted["your_directions"].as_str(), found["body"].as_str()) {
@@ -541,10 +548,10 @@ fn blocks(messages: &Json) -> Vec<Json> {
     blocks
 }
 
-/// The body of the directive in what a model of the reference was told first.
-fn body(told: &Json) -> &str {
-    let told = told.as_str().unwrap_or_default();
-    let body = told.rsplit_once("</permissions>\n").map_or(told, |(_, rest)| rest);
+/// The body of the directive in what a model of the reference was reported first.
+fn body(reported: &Json) -> &str {
+    let reported = reported.as_str().unwrap_or_default();
+    let body = reported.rsplit_once("</permissions>\n").map_or(reported, |(_, rest)| rest);
     let body = body.split("\nWhen you have completed").next().unwrap_or(body);
     body.split("\n</directive>").next().unwrap_or(body)
 }

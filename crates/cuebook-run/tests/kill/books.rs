@@ -12,9 +12,9 @@ pub struct Call {
     pub id: String,
     /// The mark that it makes; empty if it makes none.
     pub mark: String,
-    /// Whether nobody knows what came of it.
+    /// Whether it is unknown what came of it.
     pub unknown: bool,
-    /// What the model was told, if the tool could not run.
+    /// What the model was reported, if the tool could not run.
     pub failed: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub fn hooks(log: &[Event]) -> usize {
 }
 
 /// Every log is whole and as long as the registry says, every account agrees with those below it, and nothing is held for a
-/// thread that nobody runs.
+/// thread that no one runs.
 pub fn audit(store: &dyn Store, records: &[Record]) {
     let accounts: BTreeMap<ThreadId, Account> = records
         .iter()
@@ -135,7 +135,7 @@ pub fn log_agrees(store: &dyn Store, record: &Record) {
                 // A dollar for a million tokens that are read, ten for those that are written.
                 spend = spend + Money::from_nanos(i64::try_from(read * 1_000 + wrote * 10_000).unwrap());
             }
-            // What was read when somebody died counts as spent, and nothing else that was held.
+            // What was read when a process died counts as spent, and nothing else that was held.
             Kind::Interrupted => {
                 assert!(payload.get("held_counted_as_spent").is_none(), "{payload}");
                 spend = spend + Money::from_units(payload["estimated"]["spend"].as_f64().unwrap_or(0.0))

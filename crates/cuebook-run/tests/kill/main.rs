@@ -1,4 +1,4 @@
-//! A long run in a real process that is killed after each of its events, and right before each of its writes. Whoever takes it up
+//! A long run in a real process that is killed after each of its events, and right before each of its writes. A caller that takes it up
 //! finds everything that was written, repeats nothing that may have happened, and comes to the same end.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
@@ -24,11 +24,11 @@ use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock};
 use cuebook_run::store::{Filter, Record, Store};
 use cuebook_run::{
-    Began, Engine, ExecuteRequest, Fence, Ignore, Kind, News, Resume, Settings, Status, ThreadId, Watch,
-    whole_log,
+    Activity, Engine, ExecuteRequest, Fence, Ignore, Kind, Resume, Settings, Status, ThreadId, ThreadRun,
+    Watch, whole_log,
 };
 use serde_json::json;
-use support::World;
+use support::Fixture;
 
 /// What a process of this program is to do.
 const JOB: &str = "CUEBOOK_KILL_TEST_JOB";
@@ -92,17 +92,17 @@ enum When {
     Never,
 }
 
-struct Stage {
-    world: World,
+struct Setup {
+    world: Fixture,
     mock: Mock,
     model: model::Model,
     place: String,
     engine: Engine,
 }
 
-impl Stage {
-    fn new(place: Option<String>) -> Stage {
-        let world = World::new();
+impl Setup {
+    fn new(place: Option<String>) -> Setup {
+        let world = Fixture::new();
         let model = model::Model::default();
         let mock = Mock::start(model.script()).unwrap();
         let folder = world.user().join(".ai/config/providers");
@@ -113,7 +113,7 @@ impl Stage {
         world.signed("tools/demo/mark.yaml", MARK);
         let place = place.unwrap_or_else(|| world.project().join("threads.db").display().to_string());
         let engine = engine(&world.project(), &world.user(), &place);
-        Stage { world, mock, model, place, engine }
+        Setup { world, mock, model, place, engine }
     }
 
     /// How often each mark was made.
@@ -189,8 +189,8 @@ impl Stage {
 
     fn resume(&self, id: &ThreadId) -> cuebook_run::Finished {
         match self.engine.resume_with(None, None, id, &Resume::default(), &Ignore).unwrap() {
-            Began::Finished(finished) => *finished,
-            Began::Detached { .. } => panic!("it runs elsewhere"),
+            ThreadRun::Finished(finished) => *finished,
+            ThreadRun::Detached { .. } => panic!("it runs elsewhere"),
         }
     }
 }
@@ -207,15 +207,15 @@ fn engine(project: &Path, user: &Path, place: &str) -> Engine {
 }
 
 /// Stops a process where it is to die, and waits for that.
-struct Doom {
+struct KillPoint {
     when: When,
     place: String,
     seen: AtomicUsize,
 }
 
-impl Watch for Doom {
-    fn news(&self, _: &ThreadId, news: &News<'_>) {
-        let News::Event(_) = news else { return };
+impl Watch for KillPoint {
+    fn activity(&self, _: &ThreadId, activity: &Activity<'_>) {
+        let Activity::Event(_) = activity else { return };
         let seen = self.seen.fetch_add(1, Ordering::SeqCst) + 1;
         match self.when {
             When::After(count) if seen == count => {
@@ -223,7 +223,7 @@ impl Watch for Doom {
                 std::thread::sleep(Duration::from_secs(60));
             }
             When::Before(count) if seen == count => {
-                // From now on nobody can write, so the process comes as far as it can without that.
+                // From now on no one can write, so the process comes as far as it can without that.
                 lock(&self.place);
                 println!("{SAYS}there");
             }
@@ -262,10 +262,11 @@ fn helper() {
         _ => When::Never,
     };
     let engine = engine(&PathBuf::from(project), &PathBuf::from(user), place);
-    let doom = Doom { when, place: place.to_owned(), seen: AtomicUsize::new(0) };
+    let kill_point = KillPoint { when, place: place.to_owned(), seen: AtomicUsize::new(0) };
     if !id.is_empty() {
-        let began = engine.resume_with(None, None, &ThreadId::known(id), &Resume::default(), &doom).unwrap();
-        assert!(matches!(began, Began::Finished(finished) if finished.status == Status::Completed));
+        let began =
+            engine.resume_with(None, None, &ThreadId::known(id), &Resume::default(), &kill_point).unwrap();
+        assert!(matches!(began, ThreadRun::Finished(finished) if finished.status == Status::Completed));
         println!("{SAYS}done");
         return;
     }
@@ -274,7 +275,7 @@ fn helper() {
         model: Some("mock-model".into()),
         ..support::request("directive", "demo/root", json!({}))
     };
-    let answer = engine.answer(&request, &doom).json;
+    let answer = engine.answer(&request, &kill_point).json;
     assert_eq!(answer["outputs"], json!({"said": "all of it"}), "{answer:#}");
     println!("{SAYS}done");
 }
@@ -291,7 +292,7 @@ struct Seen {
 
 /// Kills a run, looks at what is left, takes it up, and looks at everything.
 fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
-    let stage = Stage::new(place);
+    let stage = Setup::new(place);
     if !stage.run(when) {
         let (store, all) = stage.threads();
         books::audit(&*store, &all);
@@ -332,7 +333,7 @@ fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
         for (call, before) in calls.started.iter().zip(before) {
             seen.unknown.fetch_add(1, Ordering::SeqCst);
             seen.unknown_and_ran.fetch_add(before, Ordering::SeqCst);
-            // The tool itself may outlive the process that started it; nobody starts it again.
+            // The tool itself may outlive the process that started it; it is not started again.
             assert!(before.max(stage.marks(&call.mark)) <= 1, "{when:?}: {call:?} was repeated");
             let requests = stage.mock.requests();
             let said = requests[asked..].iter().any(|request| model::tells_unknown(&request.body, &call.id));
@@ -357,7 +358,7 @@ fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
         for call in books::results(&log) {
             let ran = stage.marks(&call.mark);
             match &call.failed {
-                // A machine that has too much to do may be unable to start a process. The model hears of it, and nobody tries again.
+                // A machine that has too much to do may be unable to start a process. The model hears of it, and there is no second attempt.
                 Some(why) => {
                     eprintln!("{when:?}: {} did not run: {why}", call.id);
                     seen.failed.fetch_add(1, Ordering::SeqCst);
@@ -385,14 +386,14 @@ fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
 
 /// All moments of a run, with this many in between left out; several at once.
 fn every_moment(step: usize, place: impl Fn() -> Option<String> + Sync) -> usize {
-    let moments = AtomicUsize::new(1);
+    let thread_hooks = AtomicUsize::new(1);
     let died = AtomicUsize::new(0);
     let seen = Seen::default();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 loop {
-                    let count = moments.fetch_add(step, Ordering::SeqCst);
+                    let count = thread_hooks.fetch_add(step, Ordering::SeqCst);
                     let after = kill_and_resume(place(), When::After(count), &seen);
                     let before = after && kill_and_resume(place(), When::Before(count), &seen);
                     died.fetch_add(usize::from(after) + usize::from(before), Ordering::SeqCst);
@@ -415,7 +416,7 @@ fn every_moment(step: usize, place: impl Fn() -> Option<String> + Sync) -> usize
 
 #[test]
 fn a_run_that_nobody_kills_comes_to_its_end() {
-    let stage = Stage::new(None);
+    let stage = Setup::new(None);
     assert!(!stage.run(When::Never));
     let (store, all) = stage.threads();
     assert_eq!(all.len(), 2);
@@ -464,7 +465,7 @@ fn a_run_on_postgresql_that_is_killed_goes_on_from_there() {
 #[test]
 fn a_run_that_is_killed_again_and_again_comes_to_its_end() {
     for count in [2, 5, 9] {
-        let stage = Stage::new(None);
+        let stage = Setup::new(None);
         assert!(stage.run(When::After(count)));
         stage.model.hurry();
         let mut times = 1;
@@ -474,7 +475,7 @@ fn a_run_that_is_killed_again_and_again_comes_to_its_end() {
             let Some(open) = all.iter().rev().find(|record| record.status == Status::Interrupted) else {
                 break;
             };
-            // Later each time: whoever is asked again and again and never heard has spent all that it may at some point.
+            // Later each time: a caller that is asked again and again and never heard has spent all that it may at some point.
             let when = if times % 2 == 0 { When::Before(2 + times) } else { When::After(2 + times) };
             times += usize::from(stage.run_or_resume(open.id.as_str(), when));
             assert!(times < 40, "it comes no further");
@@ -510,8 +511,8 @@ impl Watch for Hasty {
         self.heard.load(Ordering::SeqCst) >= 2
     }
 
-    fn news(&self, _: &ThreadId, news: &News<'_>) {
-        if matches!(news, News::Pulse { doing, .. } if doing.is_empty()) {
+    fn activity(&self, _: &ThreadId, activity: &Activity<'_>) {
+        if matches!(activity, Activity::Pulse { doing, .. } if doing.is_empty()) {
             self.heard.fetch_add(1, Ordering::SeqCst);
         }
     }
@@ -519,7 +520,7 @@ impl Watch for Hasty {
 
 #[test]
 fn pending_calls_run_once_after_a_resume() {
-    let stage = Stage::new(None);
+    let stage = Setup::new(None);
     stage.model.hurry();
     let request = ExecuteRequest {
         thread: true,

@@ -1,4 +1,4 @@
-//! The model of the run: it says what it says by how far the conversation is, so that it says the same to whoever goes on.
+//! The model of the run: it says what it says by how far the conversation is, so that it says the same to a caller that goes on.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Model {
 fn reply(request: &Request, fast: bool) -> Reply {
     let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
     let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
-    // Whoever is told that nobody knows whether it returned does it again, in another call.
+    // A caller that is reported that is unknown whether it returned does it again, in another call.
     let returns =
         || Reply::call(format!("r{turn}"), "directive_return", json!({"said": "all of it"})).usage(300, 30);
     let bash = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "echo oops >> marks"}});
@@ -61,7 +61,7 @@ fn reply(request: &Request, fast: bool) -> Reply {
     }
 }
 
-/// Whether a request tells the model that nobody knows what came of a call.
+/// Whether a request tells the model that is unknown what came of a call.
 pub fn tells_unknown(body: &Json, call: &str) -> bool {
     body["messages"].as_array().into_iter().flatten().any(|message| {
         message["tool_call_id"] == call

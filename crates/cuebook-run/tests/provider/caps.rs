@@ -12,7 +12,7 @@ use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::provider::{Client, HttpProvider};
 use serde_json::json;
 
-use crate::{Ear, ask, provider};
+use crate::{RecordingListener, ask, provider};
 
 #[test]
 fn an_answer_that_is_too_large_is_refused_once() {
@@ -21,7 +21,7 @@ fn an_answer_that_is_too_large_is_refused_once() {
             let large = Reply::text("word ".repeat((17 << 20) / 5));
             let mock = Mock::start(Script::new().reply(large).forever()).unwrap();
             let (provider, _) = provider(&mock, api, more);
-            let unheard = ask(&provider, &Ear::default()).unwrap_err();
+            let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
             let said = &unheard.error.diagnostic().message;
             assert_eq!(unheard.error.code(), Code::NoAnswer, "{api:?} {more}");
             assert!(said.contains("is too large"), "{api:?} {more}: {said}");
@@ -37,7 +37,7 @@ fn an_answer_with_thousands_of_calls_is_refused() {
         let many = (0..1100).fold(Reply::text(""), call);
         let mock = Mock::start(Script::new().reply(many).forever()).unwrap();
         let (provider, _) = provider(&mock, Api::OpenAiChat, more);
-        let unheard = ask(&provider, &Ear::default()).unwrap_err();
+        let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
         let said = &unheard.error.diagnostic().message;
         assert!(said.contains("more than 1024 calls"), "{more}: {said}");
         assert_eq!(mock.requests().len(), 1);
@@ -62,7 +62,7 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
         // What was counted comes behind the end, and a moment later.
         std::thread::sleep(Duration::from_millis(50));
         write!(stream, "{:x}\r\n{counted}\r\n0\r\n", counted.len()).unwrap();
-        // Trailers without end, often enough that nobody calls it silence.
+        // Trailers without end, often enough to be no timeout.
         for number in 0..600 {
             if write!(stream, "x-{number}: y\r\n").is_err() {
                 return;
@@ -74,7 +74,7 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
     let file = mock.provider_yaml(Api::OpenAiChat).replace(&mock.url(), &format!("http://{address}"));
     let provider =
         HttpProvider::new(&Client::new(), crate::chosen_from(&file)).with_environment(crate::environment);
-    let answer = ask(&provider, &Ear::default()).unwrap();
+    let answer = ask(&provider, &RecordingListener::default()).unwrap();
     assert_eq!((answer.reply, answer.usage.unwrap().input), (Said::Text("Hi".into()), Some(7)));
     let heard = sent.load(Ordering::SeqCst);
     assert!(heard < 400, "{heard} trailers were read");
@@ -88,14 +88,14 @@ fn a_date_to_ask_again_counts_only_if_it_is_to_come() {
     // The clock of these tests begins in 1970.
     let mock = Mock::start(Script::new().times(3, at("Wed, 31 Dec 1969 07:28:00 GMT")).text("yes")).unwrap();
     let (provider, clock) = provider(&mock, Api::OpenAiChat, "");
-    ask(&provider, &Ear::default()).unwrap();
+    ask(&provider, &RecordingListener::default()).unwrap();
     assert!(
         clock.slept().len() == 3 && clock.slept().iter().all(|pause| *pause >= 1.0),
         "{:?}",
         clock.slept()
     );
     mock.play(Script::new().reply(at("Fri, 31 Dec 9999 23:59:59 GMT")).text("yes"));
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     let said = &unheard.error.diagnostic().message;
     assert!(said.contains("(at 9999-12-3"), "{said}");
     assert!(unheard.error.field("retry_after_seconds").is_some());

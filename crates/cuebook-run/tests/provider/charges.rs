@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuebook_mock::{Api, Mock, Reply, Script};
-use cuebook_run::provider::{Category, Charge, Client, HttpProvider, Listener, Next, RealClock};
+use cuebook_run::provider::{Category, Charge, Client, HttpProvider, Listener, RealClock, RetryDecision};
 use serde_json::json;
 
-use crate::{Ear, Sleepless, ask, chosen_from, provider};
+use crate::{RecordingListener, Sleepless, ask, chosen_from, provider};
 
 const LONG: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
 
@@ -21,10 +21,10 @@ fn each_attempt_is_told_with_what_it_may_have_cost() {
             .text("at last");
         let mock = Mock::start(script).unwrap();
         let (provider, _) = provider(&mock, api, "");
-        let ear = Ear::default();
-        ask(&provider, &ear).unwrap();
+        let listener = RecordingListener::default();
+        ask(&provider, &listener).unwrap();
         // What was refused costs nothing, also if the words about it were cut off. What was sent and never answered was read.
-        let charges = ear.charges.lock().unwrap().clone();
+        let charges = listener.charges.lock().unwrap().clone();
         assert_eq!(charges, [Charge::Nothing, Charge::Question, Charge::Nothing], "{api:?}");
     }
 }
@@ -34,7 +34,7 @@ fn an_answer_that_breaks_off_costs_what_came_of_it() {
     let broken = Reply::text(LONG).pieces(10).usage(77, 20).close_after(900);
     let mock = Mock::start(Script::new().reply(broken)).unwrap();
     let (provider, _) = provider(&mock, Api::Anthropic, "");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };
     assert!(written.starts_with("one") && written.len() < LONG.len(), "{written}");
     // Anthropic says at the beginning how much was read.
@@ -54,9 +54,12 @@ fn a_senseless_answer_costs_what_the_provider_says() {
     let reply = Reply::raw(200, "text/event-stream", text + "data: [DONE]\n\n");
     let mock = Mock::start(Script::new().reply(reply)).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {attempts: 1}\n");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
-    let told = &unheard.error.diagnostic().message;
-    assert!(told.contains("sent an invalid answer: tool call") && told.contains("has no name"), "{told}");
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
+    let reported = &unheard.error.diagnostic().message;
+    assert!(
+        reported.contains("sent an invalid answer: tool call") && reported.contains("has no name"),
+        "{reported}"
+    );
     let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };
     let usage = usage.unwrap();
     assert_eq!(
@@ -71,7 +74,7 @@ fn half_a_call_was_written_too() {
     let call = Reply::call("a", "look", json!({"where": LONG})).pieces(10).close_after(1100);
     let mock = Mock::start(Script::new().reply(call).text("x")).unwrap();
     let (provider, _) = provider(&mock, Api::Anthropic, "retry: {attempts: 1}\n");
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     let Charge::Broken { written, .. } = &unheard.charge else { panic!("{unheard:?}") };
     assert!(written.starts_with("look") && written.contains("one two"), "{written}");
 }
@@ -82,18 +85,18 @@ fn what_was_not_sent_costs_nothing() {
     let text =
         format!("name: mock\napi: gemini\nbase_url: http://127.0.0.1:{port}\nretry: {{attempts: 2}}\n");
     let provider = HttpProvider::new(&Client::new(), chosen_from(&text)).with_clock(Sleepless::new());
-    let ear = Ear::default();
-    let unheard = ask(&provider, &ear).unwrap_err();
+    let listener = RecordingListener::default();
+    let unheard = ask(&provider, &listener).unwrap_err();
     assert_eq!((&unheard.charge, unheard.indeterminate), (&Charge::Nothing, false));
-    assert!(ear.charges.lock().unwrap().is_empty(), "it is not sent again");
-    // A handshake that nobody answers is no request.
+    assert!(listener.charges.lock().unwrap().is_empty(), "it is not sent again");
+    // An unanswered handshake is no request.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let text = format!(
         "name: mock\napi: gemini\nbase_url: https://{address}\nretry: {{attempts: 1}}\ntimeouts: {{first_byte: 0.05}}\n"
     );
     let provider = HttpProvider::new(&Client::new(), chosen_from(&text));
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!((&unheard.charge, unheard.indeterminate), (&Charge::Nothing, false), "{unheard:?}");
 }
 
@@ -103,9 +106,9 @@ fn whoever_stops_in_a_pause_pays_nothing_for_it() {
     let (provider, _) = provider(&mock, Api::OpenAiChat, "");
     struct Impatient(Arc<AtomicBool>);
     impl Listener for Impatient {
-        fn retry(&self, _: &cuebook_run::provider::Again<'_>) -> Next {
+        fn retry(&self, _: &cuebook_run::provider::RetryNotice<'_>) -> RetryDecision {
             self.0.store(true, Ordering::SeqCst);
-            Next::Same
+            RetryDecision::Same
         }
         fn cancelled(&self) -> bool {
             self.0.load(Ordering::SeqCst)
@@ -120,12 +123,20 @@ fn whoever_stops_in_a_pause_pays_nothing_for_it() {
 fn a_listener_may_want_no_further_attempt_or_a_shorter_answer() {
     let mock = Mock::start(Script::new().reply(Reply::hang_up()).text("x").forever()).unwrap();
     let (provider, clock) = provider(&mock, Api::Anthropic, "");
-    let unheard = ask(&provider, &Ear { next: Some(Next::Stop), ..Ear::default() }).unwrap_err();
-    // The listener knows what the attempt cost: it is not told twice.
+    let unheard = ask(
+        &provider,
+        &RecordingListener { next: Some(RetryDecision::Stop), ..RecordingListener::default() },
+    )
+    .unwrap_err();
+    // The listener knows what the attempt cost: it is not reported twice.
     assert_eq!((&unheard.charge, mock.requests().len()), (&Charge::Nothing, 1));
     assert!(clock.slept().is_empty());
     mock.play(Script::new().reply(Reply::hang_up()).text("x"));
-    ask(&provider, &Ear { next: Some(Next::Shorter(9)), ..Ear::default() }).unwrap();
+    ask(
+        &provider,
+        &RecordingListener { next: Some(RetryDecision::Shorter(9)), ..RecordingListener::default() },
+    )
+    .unwrap();
     let requests = mock.requests();
     assert_eq!(requests.last().unwrap().body["max_tokens"], 9);
     assert_ne!(requests[requests.len() - 2].body["max_tokens"], 9);
@@ -137,21 +148,21 @@ fn a_server_with_a_long_pause_is_not_retried() {
         let reply = Reply::error(429, "no").header("retry-after", "3600");
         let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
         let (provider, clock) = provider(&mock, Api::OpenAiResponses, more);
-        let unheard = ask(&provider, &Ear::default()).unwrap_err();
+        let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
         assert_eq!((mock.requests().len(), clock.slept().len()), (1, 0), "{more}");
         assert_eq!(unheard.category, Category::RateLimited);
         assert_eq!(unheard.error.field("retry_after_seconds"), Some(&json!(3600.0)));
-        let told = unheard.error.diagnostic();
+        let reported = unheard.error.diagnostic();
         let wanted =
             format!("the server asks for a retry after 3600 seconds, but the longest pause is {most}");
-        assert!(told.message.contains(&wanted), "{}", told.message);
-        assert!(told.hint.as_deref().unwrap().contains("`retry.max` in mock.yaml"), "{told:?}");
+        assert!(reported.message.contains(&wanted), "{}", reported.message);
+        assert!(reported.hint.as_deref().unwrap().contains("`retry.max` in mock.yaml"), "{reported:?}");
     }
     // As long as the longest pause is not too long.
     let reply = Reply::error(503, "no").header("retry-after", "60");
     let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
     let (provider, clock) = provider(&mock, Api::OpenAiResponses, "");
-    ask(&provider, &Ear::default()).unwrap();
+    ask(&provider, &RecordingListener::default()).unwrap();
     assert_eq!(clock.slept(), [60.0]);
 }
 
@@ -161,11 +172,11 @@ fn a_name_that_nobody_has_is_told_with_the_file_that_says_it() {
     let text = "name: mock\napi: gemini\nbase_url: http://nobody.invalid/v1\nretry: {attempts: 2}\n";
     let clock = Sleepless::new();
     let provider = HttpProvider::new(&Client::new(), chosen_from(text)).with_clock(clock.clone());
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
-    let told = unheard.error.diagnostic();
-    assert!(told.message.contains("nobody.invalid"), "{}", told.message);
-    assert!(told.hint.as_deref().unwrap().contains("`base_url` in mock.yaml"), "{told:?}");
-    match told.message.contains("unknown host nobody.invalid") {
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
+    let reported = unheard.error.diagnostic();
+    assert!(reported.message.contains("nobody.invalid"), "{}", reported.message);
+    assert!(reported.hint.as_deref().unwrap().contains("`base_url` in mock.yaml"), "{reported:?}");
+    match reported.message.contains("unknown host nobody.invalid") {
         true => assert_eq!((unheard.category, clock.slept().len()), (Category::Permanent, 0)),
         false => assert_eq!((unheard.category, clock.slept().len()), (Category::Transient, 1)),
     }

@@ -1,18 +1,18 @@
-//! Names that cannot be looked up: for now, because nobody can be asked, or for good.
+//! Names that cannot be looked up: temporarily, because no server answers, or permanently.
 
-use cuebook_run::provider::{Category, Charge, Client, HttpProvider, Unheard};
+use cuebook_run::provider::{Category, Charge, Client, HttpProvider, ProviderFailure};
 
-use crate::{Ear, Sleepless, ask, chosen_from};
+use crate::{RecordingListener, Sleepless, ask, chosen_from};
 
 /// Set where there is no network.
 const ALONE: &str = "CUEBOOK_TEST_WITHOUT_NETWORK";
 
 /// Asks a host three times at most, and says how often there was a pause.
-fn asked(host: &str) -> (Box<Unheard>, usize) {
+fn asked(host: &str) -> (Box<ProviderFailure>, usize) {
     let text = format!("name: mock\napi: gemini\nbase_url: http://{host}/v1\nretry: {{attempts: 3}}\n");
     let clock = Sleepless::new();
     let provider = HttpProvider::new(&Client::new(), chosen_from(&text)).with_clock(clock.clone());
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let unheard = ask(&provider, &RecordingListener::default()).unwrap_err();
     assert_eq!(unheard.charge, Charge::Nothing, "{unheard:?}");
     assert!(!unheard.indeterminate && unheard.partial_text.is_empty(), "{unheard:?}");
     (unheard, clock.slept().len())
@@ -30,7 +30,7 @@ fn helper() {
     assert_eq!((unheard.category, pauses), (Category::Transient, 2), "{said}");
     let hint = unheard.error.diagnostic().hint.clone().unwrap();
     assert!(hint.contains("and the network"), "{hint}");
-    // No label is as long, so nobody has to be asked to know that there is no such name.
+    // No label is as long, so no one has to be asked to know that there is no such name.
     let (unheard, pauses) = asked(&format!("{}.example", "a".repeat(64)));
     let said = unheard.error.to_string();
     assert!(said.contains("unknown host"), "{said}");

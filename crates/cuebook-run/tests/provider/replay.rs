@@ -8,7 +8,7 @@ use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::provider::{Category, Client, HttpProvider, Recorder, Recording};
 use serde_json::json;
 
-use super::{Ear, KEY, Sleepless, ask_for, chosen, environment};
+use super::{KEY, RecordingListener, Sleepless, ask_for, chosen, environment};
 
 fn recorded(mock: &Mock, api: Api, more: &str, recorder: &Arc<Recorder>) -> HttpProvider {
     HttpProvider::recording(&Client::new(), recorder, chosen(mock, api, more))
@@ -43,9 +43,9 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
             let provider = recorded(&mock, api, more, &recorder);
             let first: Vec<_> = (0..3)
                 .map(|number| {
-                    let ear = Ear::default();
-                    let answer = ask_for(&provider, &ear, &format!("question {number}"), None).unwrap();
-                    (answer, ear.chunks.into_inner().unwrap())
+                    let listener = RecordingListener::default();
+                    let answer = ask_for(&provider, &listener, &format!("question {number}"), None).unwrap();
+                    (answer, listener.chunks.into_inner().unwrap())
                 })
                 .collect();
             let asked = mock.requests().len();
@@ -56,14 +56,14 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
 
             let (replay, recording) = replayed(&mock, api, more, Recording::read(&file).unwrap());
             for (number, (answer, chunks)) in first.iter().enumerate() {
-                let ear = Ear::default();
-                let again = ask_for(&replay, &ear, &format!("question {number}"), None).unwrap();
+                let listener = RecordingListener::default();
+                let again = ask_for(&replay, &listener, &format!("question {number}"), None).unwrap();
                 assert_eq!(again, *answer, "{api:?}");
                 let text = |chunks: &[cuebook::chat::reply::Chunk]| format!("{chunks:?}");
-                assert_eq!(text(&ear.chunks.into_inner().unwrap()), text(chunks));
+                assert_eq!(text(&listener.chunks.into_inner().unwrap()), text(chunks));
             }
             assert_eq!((recording.left(), mock.requests().len()), (0, asked));
-            let unheard = ask_for(&replay, &Ear::default(), "question 3", None).unwrap_err();
+            let unheard = ask_for(&replay, &RecordingListener::default(), "question 3", None).unwrap_err();
             assert_eq!((unheard.error.code(), unheard.category), (Code::ReplayMismatch, Category::Permanent));
             assert!(unheard.error.to_string().contains("no reply left"), "{unheard:?}");
         }
@@ -83,14 +83,14 @@ fn recordings_hold_no_secret_options() {
         let mock = Mock::start(Script::new().text("a")).unwrap();
         let recorder = Recorder::create(&file).unwrap();
         let provider = recorded(&mock, api, &options("violet-blue-horse"), &recorder);
-        ask_for(&provider, &Ear::default(), "one", None).unwrap();
+        ask_for(&provider, &RecordingListener::default(), "one", None).unwrap();
         assert!(mock.requests()[0].body.to_string().contains("x org-secret-42"));
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(!text.contains("violet-blue-horse") && !text.contains("org-secret-42"), "{text}");
         // Neither the variable nor the same secret.
         for written in ["violet-blue-horse", "other-green-horse"] {
             let (replay, _) = replayed(&mock, api, &options(written), Recording::read(&file).unwrap());
-            let answer = ask_for(&replay, &Ear::default(), "one", None);
+            let answer = ask_for(&replay, &RecordingListener::default(), "one", None);
             assert_eq!(answer.unwrap().reply, Said::Text("a".into()), "{api:?}");
         }
     }
@@ -102,17 +102,21 @@ fn a_request_that_differs_is_told_with_the_place() {
     let file = folder.path().join("a.jsonl");
     let mock = Mock::start(Script::new().text("a")).unwrap();
     let recorder = Recorder::create(&file).unwrap();
-    ask_for(&recorded(&mock, Api::OpenAiChat, "", &recorder), &Ear::default(), "one", None).unwrap();
+    ask_for(&recorded(&mock, Api::OpenAiChat, "", &recorder), &RecordingListener::default(), "one", None)
+        .unwrap();
 
     let (replay, recording) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap());
-    let unheard = ask_for(&replay, &Ear::default(), "two", None).unwrap_err();
-    let told = unheard.error.to_string();
+    let unheard = ask_for(&replay, &RecordingListener::default(), "two", None).unwrap_err();
+    let reported = unheard.error.to_string();
     assert_eq!(unheard.error.code(), Code::ReplayMismatch);
-    assert!(told.contains("at /body/messages/1/content: recorded \"one\", sent \"two\""), "{told}");
+    assert!(reported.contains("at /body/messages/1/content: recorded \"one\", sent \"two\""), "{reported}");
     assert_eq!(recording.left(), 1);
 
     let (replay, _) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap().lenient());
-    assert_eq!(ask_for(&replay, &Ear::default(), "two", None).unwrap().reply, Said::Text("a".into()));
+    assert_eq!(
+        ask_for(&replay, &RecordingListener::default(), "two", None).unwrap().reply,
+        Said::Text("a".into())
+    );
 }
 
 #[test]
@@ -123,12 +127,12 @@ fn threads_that_share_a_recording_find_their_own_replies() {
     let recorder = Recorder::create(&file).unwrap();
     let provider = recorded(&mock, Api::Gemini, "", &recorder);
     for question in ["one", "two"] {
-        ask_for(&provider, &Ear::default(), question, None).unwrap();
+        ask_for(&provider, &RecordingListener::default(), question, None).unwrap();
     }
     let (replay, _) = replayed(&mock, Api::Gemini, "", Recording::read(&file).unwrap());
     for (question, answer) in [("two", "b"), ("one", "a")] {
         assert_eq!(
-            ask_for(&replay, &Ear::default(), question, None).unwrap().reply,
+            ask_for(&replay, &RecordingListener::default(), question, None).unwrap().reply,
             Said::Text(answer.into())
         );
     }
@@ -142,7 +146,7 @@ fn a_damaged_recording_is_refused_with_its_line() {
     let recorder = Recorder::create(&file).unwrap();
     let provider = recorded(&mock, Api::Anthropic, "", &recorder);
     for question in ["one", "two"] {
-        ask_for(&provider, &Ear::default(), question, None).unwrap();
+        ask_for(&provider, &RecordingListener::default(), question, None).unwrap();
     }
     let text = std::fs::read_to_string(&file).unwrap();
     let refused = |text: &str| {
@@ -162,6 +166,7 @@ fn a_damaged_recording_is_refused_with_its_line() {
     // A recording goes on behind what is there.
     std::fs::write(&file, &text).unwrap();
     let recorder = Recorder::append(&file).unwrap();
-    ask_for(&recorded(&mock, Api::Anthropic, "", &recorder), &Ear::default(), "three", None).unwrap();
+    ask_for(&recorded(&mock, Api::Anthropic, "", &recorder), &RecordingListener::default(), "three", None)
+        .unwrap();
     assert_eq!(Recording::read(&file).unwrap().left(), 3);
 }

@@ -1,4 +1,4 @@
-//! Whoever wants to stop stops, in the middle of an answer or of a pause.
+//! A caller that wants to stop stops, in the middle of an answer or of a pause.
 
 use super::*;
 
@@ -15,7 +15,10 @@ fn whoever_wants_to_stop_stops() {
             let asked = std::thread::scope(|scope| {
                 let asking = scope.spawn(|| {
                     if flag {
-                        ask(&provider, &Ear { stop: Some(stop.clone()), ..Ear::default() })
+                        ask(
+                            &provider,
+                            &RecordingListener { stop: Some(stop.clone()), ..RecordingListener::default() },
+                        )
                     } else {
                         ask(&provider, &Asked(stop.clone()))
                     }
@@ -39,10 +42,11 @@ fn what_came_before_a_stop_is_kept() {
         .stall_after(1200, Duration::from_secs(3600));
     let mock = Mock::start(Script::new().reply(reply)).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "");
-    let unheard = ask(&provider, &Ear { enough: Some(4), ..Ear::default() }).unwrap_err();
+    let unheard =
+        ask(&provider, &RecordingListener { enough: Some(4), ..RecordingListener::default() }).unwrap_err();
     assert_eq!(unheard.category, Category::Cancelled);
     assert!(unheard.partial_text.starts_with("one "), "{unheard:?}");
-    // Nobody waited for the rest of the reply.
+    // The request did not wait for the rest of the reply.
     assert_eq!(mock.requests().len(), 1);
 }
 
@@ -52,9 +56,9 @@ fn a_stop_ends_a_pause() {
     let (provider, _) = provider(&mock, Api::OpenAiChat, "");
     struct Impatient(AtomicBool);
     impl Listener for Impatient {
-        fn retry(&self, _: &Again<'_>) -> Next {
+        fn retry(&self, _: &RetryNotice<'_>) -> RetryDecision {
             self.0.store(true, Ordering::SeqCst);
-            Next::Same
+            RetryDecision::Same
         }
         fn cancelled(&self) -> bool {
             self.0.load(Ordering::SeqCst)

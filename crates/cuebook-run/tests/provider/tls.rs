@@ -12,7 +12,7 @@ use cuebook_run::provider::{Client, HttpProvider};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::{Ear, ask, chosen_from, environment};
+use super::{RecordingListener, ask, chosen_from, environment};
 
 /// An authority of our own with a certificate for this machine: a gateway in front of the mock server.
 struct Gateway {
@@ -83,13 +83,13 @@ fn a_private_authority_is_trusted_only_by_file() {
         gateway.port
     );
     let with = |client: &Client| HttpProvider::new(client, chosen_from(&text)).with_environment(environment);
-    let unheard = ask(&with(&Client::new()), &Ear::default()).unwrap_err();
+    let unheard = ask(&with(&Client::new()), &RecordingListener::default()).unwrap_err();
     assert_eq!(unheard.error.code(), Code::NoAnswer, "{unheard:?}");
     assert!(mock.requests().is_empty(), "nothing is sent to whoever cannot say who they are");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("authorities.pem");
     std::fs::write(&file, &gateway.authority).unwrap();
-    let answer = ask(&with(&Client::trusting(&file).unwrap()), &Ear::default()).unwrap();
+    let answer = ask(&with(&Client::trusting(&file).unwrap()), &RecordingListener::default()).unwrap();
     assert_eq!(answer.reply, cuebook::chat::reply::Reply::Text("Safe and sound.".into()));
     assert!(mock.requests()[0].header("x-api-key").is_some());
 }

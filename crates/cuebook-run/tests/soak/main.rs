@@ -28,7 +28,7 @@ use cuebook_mock::{Api, Mock};
 use cuebook_run::store::{Filter, Record, Store};
 use cuebook_run::{Engine, Fence, Ignore, Resume, Settings, Status};
 use serde_json::json;
-use support::World;
+use support::Fixture;
 use worker::Worker;
 
 /// Has others run, below it.
@@ -106,7 +106,7 @@ fn soak(place: Option<String>, target: u64) {
     println!("CUEBOOK_SOAK_SEED={seed}");
     let began = Instant::now();
     let mut chance = Chance::new(seed);
-    let world = World::new();
+    let world = Fixture::new();
     let model = model::Model::new(seed);
     let mock = Mock::start(model.script()).unwrap();
     let folder = world.user().join(".ai/config/providers");

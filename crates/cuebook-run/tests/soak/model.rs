@@ -27,7 +27,7 @@ impl Model {
         Script::answer(move |request| model.reply(request)).forget_requests()
     }
 
-    /// From now on it does what it is told.
+    /// From now on it does what it is reported.
     pub fn calm(&self) {
         self.calm.store(true, Ordering::SeqCst);
     }

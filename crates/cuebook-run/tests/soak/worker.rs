@@ -1,4 +1,4 @@
-//! A process that runs and resumes threads as it is told, several at once, until it is killed or has nothing more to do.
+//! A process that runs and resumes threads as it is reported, several at once, until it is killed or has nothing more to do.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 
-use cuebook_run::{Began, ExecuteRequest, Ignore, Resume, ThreadId};
+use cuebook_run::{ExecuteRequest, Ignore, Resume, ThreadId, ThreadRun};
 use serde_json::json;
 
 use crate::chance::Chance;
@@ -129,10 +129,10 @@ fn carry_out(engine: &cuebook_run::Engine, job: &str) -> String {
             let limit_overrides = model::limits(&mut chance).as_object().unwrap().clone();
             let how = Resume { limit_overrides, ..Resume::default() };
             match engine.resume_with(None, None, &ThreadId::known(id), &how, &Ignore) {
-                Ok(Began::Finished(finished)) => {
+                Ok(ThreadRun::Finished(finished)) => {
                     finished.error.map_or("ok".to_owned(), |error| error.code().as_str().to_owned())
                 }
-                Ok(Began::Detached { .. }) => "detached".to_owned(),
+                Ok(ThreadRun::Detached { .. }) => "detached".to_owned(),
                 Err(error) => error.code().as_str().to_owned(),
             }
         }

@@ -1,4 +1,4 @@
-//! Stores that somebody changed who does not have the user's log key.
+//! Stores that a user changed who does not have the user's log key.
 
 use cuebook::Code;
 use cuebook_run::store::{Authenticity, Change, Filter, Holder, LogKey, Record, Store};
@@ -42,7 +42,7 @@ fn rehashed(record: &Record, events: &[Event], with_row: &str) -> String {
     statements + &format!("UPDATE cuebook_threads SET last_hash = '{previous}'{with_row} WHERE id = '{id}';")
 }
 
-pub fn a_log_that_was_changed_and_hashed_again_is_detected(world: &World) {
+pub fn a_log_that_was_changed_and_hashed_again_is_detected(world: &Fixture) {
     let store = &*world.store;
     let record = stopped(store);
     let mut events = whole_log(store, &record).unwrap();
@@ -55,14 +55,14 @@ pub fn a_log_that_was_changed_and_hashed_again_is_detected(world: &World) {
     assert!(matches!(seen(store, &record).authenticity, Authenticity::Damaged(_)));
     let error = store.take(&record.id, &holder(), &[], &Change::default()).unwrap_err();
     assert_eq!(error.code(), Code::BrokenLog);
-    // Without the name of a key it is a log of an earlier version, which nobody resumes without a word.
+    // Without the name of a key it is a log of an earlier version, which is not resumed silently.
     world.change(&rehashed(&record, &events, ", log_key = NULL, seal = NULL"));
     assert_eq!(seen(store, &record).authenticity, Authenticity::Old);
     let error = store.take(&record.id, &holder(), &[], &Change::default()).unwrap_err();
     assert_eq!(error.code(), Code::NotYourLog);
 }
 
-pub fn events_that_were_cut_moved_or_borrowed_are_detected(world: &World) {
+pub fn events_that_were_cut_moved_or_borrowed_are_detected(world: &Fixture) {
     let store = &*world.store;
     let id = |record: &Record| record.id.as_str().to_owned();
     let cut = stopped(store);
@@ -101,7 +101,7 @@ pub fn events_that_were_cut_moved_or_borrowed_are_detected(world: &World) {
     is_refused(store, &poor, "borrowed");
 }
 
-pub fn a_changed_row_is_detected_and_never_sealed_again(world: &World) {
+pub fn a_changed_row_is_detected_and_never_sealed_again(world: &Fixture) {
     let store = &*world.store;
     for change in [
         "spend_limit = 9000000000000",
@@ -121,7 +121,7 @@ pub fn a_changed_row_is_detected_and_never_sealed_again(world: &World) {
         let _ = store.cancel(&record.id);
         let _ = store.sweep(&|_, _| false);
         is_refused(store, &record, change);
-        // The user cannot vouch for what somebody changed.
+        // The user cannot vouch for what a user changed.
         let adopt = Change { adopt: true, ..Change::default() };
         assert_eq!(
             store.take(&record.id, &holder(), &[], &adopt).unwrap_err().code(),
@@ -142,7 +142,7 @@ pub fn a_changed_row_is_detected_and_never_sealed_again(world: &World) {
     assert!(seen(store, &running).cancel);
 }
 
-pub fn a_log_of_another_key_is_shown_and_not_written(world: &World) {
+pub fn a_log_of_another_key_is_shown_and_not_written(world: &Fixture) {
     let ours = &*world.store;
     let theirs = cuebook_run::store::open(&world.place, Ok(LogKey::from_bytes([8; 32]))).unwrap();
     let (theirs, record) = (&*theirs, stopped(&*theirs));
@@ -159,12 +159,12 @@ pub fn a_log_of_another_key_is_shown_and_not_written(world: &World) {
     ] {
         assert_eq!(error.code(), Code::NotYourLog, "{error}");
     }
-    // Whoever looks does not sweep it away, and may ask it to stop.
+    // A caller that looks does not sweep it away, and may ask it to stop.
     assert!(ours.sweep(&|_, _| false).unwrap().is_empty());
     ours.cancel(&running.id).unwrap();
     assert_eq!(seen(theirs, &running).authenticity, Authenticity::Own);
     append(theirs, &running, &with_status(Status::Cancelled)).unwrap();
-    // Somebody without any key sees the same.
+    // A process without any key sees the same.
     let spaces = cuebook::items::Spaces::new(std::path::Path::new("/"), None);
     let nobody = cuebook_run::store::open(&world.place, LogKey::of(&spaces)).unwrap();
     assert_eq!(seen(&*nobody, &record).authenticity, Authenticity::Foreign);
@@ -177,7 +177,7 @@ pub fn a_log_of_another_key_is_shown_and_not_written(world: &World) {
     assert_eq!(seen(theirs, &record).authenticity, Authenticity::Foreign);
 }
 
-pub fn an_old_log_is_taken_up_only_when_the_user_vouches(world: &World) {
+pub fn an_old_log_is_taken_up_only_when_the_user_vouches(world: &Fixture) {
     let store = &*world.store;
     let record = stopped(store);
     let events = whole_log(store, &record).unwrap();
@@ -198,7 +198,7 @@ pub fn an_old_log_is_taken_up_only_when_the_user_vouches(world: &World) {
     audit(store, false);
 }
 
-pub fn an_old_thread_changes_no_account_of_ours(world: &World) {
+pub fn an_old_thread_changes_no_account_of_ours(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     let below = store.begin(&child(&root, 0.5)).unwrap();
@@ -214,7 +214,7 @@ pub fn an_old_thread_changes_no_account_of_ours(world: &World) {
     assert_eq!(figures(store, &root.id), before);
 }
 
-pub fn a_circle_of_parents_comes_to_an_end(world: &World) {
+pub fn a_circle_of_parents_comes_to_an_end(world: &Fixture) {
     let store = &*world.store;
     let adopt = Change { adopt: true, ..Change::default() };
     let unkeyed = "log_key = NULL, seal = NULL";
@@ -239,7 +239,7 @@ pub fn a_circle_of_parents_comes_to_an_end(world: &World) {
     store.sweep(&|_, _| false).unwrap();
 }
 
-pub fn one_bad_row_does_not_hide_the_others(world: &World) {
+pub fn one_bad_row_does_not_hide_the_others(world: &Fixture) {
     let store = &*world.store;
     let (bad, good) = (stopped(store), stopped(store));
     world.change(&format!(
@@ -256,7 +256,7 @@ pub fn one_bad_row_does_not_hide_the_others(world: &World) {
     assert_eq!(seen(store, &good).authenticity, Authenticity::Own);
 }
 
-pub fn an_event_that_is_too_large_is_not_read(world: &World) {
+pub fn an_event_that_is_too_large_is_not_read(world: &Fixture) {
     let store = &*world.store;
     let record = stopped(store);
     // A number that no payload has: its text is made by the database, and never comes here.
@@ -273,7 +273,7 @@ pub fn an_event_that_is_too_large_is_not_read(world: &World) {
     assert!(error.to_string().contains("140000000 bytes"), "{error}");
 }
 
-pub fn a_thread_is_released_from_a_holder_that_seems_to_live(world: &World) {
+pub fn a_thread_is_released_from_a_holder_that_seems_to_live(world: &Fixture) {
     let store = &*world.store;
     let elsewhere = Holder { host: "another machine".to_owned(), ..holder() };
     let new = cuebook_run::store::New { holder: Some(elsewhere.clone()), ..new(1.0) };

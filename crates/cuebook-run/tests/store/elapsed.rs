@@ -23,7 +23,7 @@ fn between(one: jiff::Timestamp, other: jiff::Timestamp) -> Duration {
     Duration::try_from(other.duration_since(one)).unwrap()
 }
 
-pub fn what_a_dead_thread_had_asked_was_read(world: &World) {
+pub fn what_a_dead_thread_had_asked_was_read(world: &Fixture) {
     let store = &*world.store;
     let tokens = |answered: bool| {
         let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
@@ -34,16 +34,16 @@ pub fn what_a_dead_thread_had_asked_was_read(world: &World) {
         }
         store.sweep(&|_, _| false).unwrap();
         let cost = store.record(&begun.id).unwrap().unwrap().cost;
-        let told = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
-        assert_eq!(told["cost"]["input_tokens"], json!(cost.input_tokens), "{told:#}");
-        assert_eq!(told["estimated"]["input"].as_u64().unwrap_or(0), cost.estimated, "{told:#}");
+        let reported = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
+        assert_eq!(reported["cost"]["input_tokens"], json!(cost.input_tokens), "{reported:#}");
+        assert_eq!(reported["estimated"]["input"].as_u64().unwrap_or(0), cost.estimated, "{reported:#}");
         (cost.input_tokens, cost.estimated)
     };
     assert_eq!(tokens(false), (321, 321));
     assert_eq!(tokens(true), (0, 0));
 }
 
-pub fn money_for_a_lost_answer_is_released(world: &World) {
+pub fn money_for_a_lost_answer_is_released(world: &Fixture) {
     let store = &*world.store;
     let spent = |asked: serde_json::Value, held: f64| {
         let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
@@ -52,21 +52,21 @@ pub fn money_for_a_lost_answer_is_released(world: &World) {
         store.sweep(&|_, _| false).unwrap();
         let cost = store.record(&begun.id).unwrap().unwrap().cost;
         let account = store.account(&begun.id).unwrap().unwrap();
-        let told = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
+        let reported = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
         assert_eq!((account.spent, account.held), (cost.spend, Money::ZERO));
-        assert_eq!(told["cost"]["spend_nanos"], json!(cost.spend.nanos()), "{told:#}");
-        (cost.input_tokens, cost.spend.nanos(), told["estimated"].clone())
+        assert_eq!(reported["cost"]["spend_nanos"], json!(cost.spend.nanos()), "{reported:#}");
+        (cost.input_tokens, cost.spend.nanos(), reported["estimated"].clone())
     };
     let asked = json!({"messages": [], "tokens": 321, "spend_nanos": 321_000});
     let guess = json!({"input": 321, "output": 0, "spend": 0.000_321});
     assert_eq!(spent(asked.clone(), 0.5), (321, 321_000, guess));
     // Nothing is held for a question to which there is an answer, or none that is waited for.
     assert_eq!(spent(asked, 0.0), (0, 0, json!(null)));
-    // Where the log does not say what reading costs, nobody knows what was spent.
+    // Where the log does not say what reading costs, it is unknown what was spent.
     assert_eq!(spent(json!({"messages": [], "tokens": 321}), 0.5).1, 500_000_000);
 }
 
-pub fn what_had_come_of_an_answer_counts_once(world: &World) {
+pub fn what_had_come_of_an_answer_counts_once(world: &Fixture) {
     let store = &*world.store;
     let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
     let (id, holder) = (&begun.id, &gone_as(&begun));
@@ -84,19 +84,23 @@ pub fn what_had_come_of_an_answer_counts_once(world: &World) {
         enter(holder, Kind::TokenDelta, delta(tokens), None);
     }
     store.sweep(&|_, _| false).unwrap();
-    let told = || store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
+    let reported = || store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
     let used = || {
         let cost = store.record(id).unwrap().unwrap().cost;
         (cost.input_tokens, cost.output_tokens, cost.estimated, cost.spend.nanos())
     };
     assert_eq!(used(), (300, 23, 323, 530_000));
-    assert_eq!(told()["estimated"], json!({"input": 300, "output": 23, "spend": 0.000_53}));
-    assert!(told()["note"].as_str().unwrap().contains("the known part of the answer"), "{:#}", told());
-    // Whoever dies before the model is asked again has heard nothing more.
+    assert_eq!(reported()["estimated"], json!({"input": 300, "output": 23, "spend": 0.000_53}));
+    assert!(
+        reported()["note"].as_str().unwrap().contains("the known part of the answer"),
+        "{:#}",
+        reported()
+    );
+    // A process that dies before the model is asked again has heard nothing more.
     let again = Holder { pid: holder.pid + 1, ..gone() };
     store.take(id, &again, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
     store.sweep(&|_, _| false).unwrap();
-    assert_eq!((used(), told().get("estimated")), ((300, 23, 323, 530_000), None));
+    assert_eq!((used(), reported().get("estimated")), ((300, 23, 323, 530_000), None));
     // More than was held for it is not counted.
     let third = Holder { pid: holder.pid + 2, ..gone() };
     store.take(id, &third, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
@@ -111,7 +115,7 @@ fn gone_as(record: &cuebook_run::store::Record) -> Holder {
     record.holder.clone().unwrap()
 }
 
-pub fn the_time_of_a_dead_thread_goes_to_its_last_sign_of_life(world: &World) {
+pub fn the_time_of_a_dead_thread_goes_to_its_last_sign_of_life(world: &Fixture) {
     let store = &*world.store;
     let (first, second) = (gone(), Holder { pid: holder().pid + 1, ..gone() });
     let begun = store.begin(&cuebook_run::store::New { holder: Some(first.clone()), ..new(1.0) }).unwrap();
@@ -131,7 +135,7 @@ pub fn the_time_of_a_dead_thread_goes_to_its_last_sign_of_life(world: &World) {
     sweep();
     let so_far = second_long + between(answer.at, last.at);
     assert_eq!(elapsed(), so_far);
-    // Nobody ran it until it was taken up. From then on, a beat is as good as an event.
+    // No process ran it until it was resumed. From then on, a beat is as good as an event.
     std::thread::sleep(Duration::from_millis(3));
     let taken = store.take(id, &second, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
     std::thread::sleep(Duration::from_millis(3));
@@ -141,8 +145,8 @@ pub fn the_time_of_a_dead_thread_goes_to_its_last_sign_of_life(world: &World) {
     let so_far = so_far + between(taken.updated_at, beat);
     assert_eq!(elapsed(), so_far);
     // The log says the same, to the microsecond, and it is all that is read when the thread goes on.
-    let told = store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
-    assert_eq!(told["cost"]["elapsed_micros"], json!(so_far.as_micros() as u64), "{told:#}");
-    assert_eq!(told["last_sign_of_life"], json!(beat.to_string()), "{told:#}");
+    let reported = store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
+    assert_eq!(reported["cost"]["elapsed_micros"], json!(so_far.as_micros() as u64), "{reported:#}");
+    assert_eq!(reported["last_sign_of_life"], json!(beat.to_string()), "{reported:#}");
     audit(store, false);
 }

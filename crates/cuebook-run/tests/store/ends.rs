@@ -8,10 +8,10 @@ use cuebook_run::{Conversation, Kind, Status, ThreadId, spent_below};
 use serde_json::{Map, json};
 
 use crate::support::{
-    World, append, audit, child, figures, holder, money, new, status, with_cost, with_status,
+    Fixture, append, audit, child, figures, holder, money, new, status, with_cost, with_status,
 };
 
-pub fn a_tree_is_one_question(world: &World) {
+pub fn a_tree_is_one_question(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(10.0)).unwrap();
     let first = store.begin(&child(&root, 1.0)).unwrap();
@@ -32,7 +32,7 @@ pub fn a_tree_is_one_question(world: &World) {
     }
 }
 
-pub fn a_list_knows_what_children_spent(world: &World) {
+pub fn a_list_knows_what_children_spent(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(10.0)).unwrap();
     let below = store.begin(&child(&root, 2.0)).unwrap();
@@ -48,7 +48,7 @@ pub fn a_list_knows_what_children_spent(world: &World) {
     assert_eq!(account.children, money(0.5));
 }
 
-pub fn sums_tell_what_is_gone_whoever_has_settled(world: &World) {
+pub fn sums_tell_what_is_gone_whoever_has_settled(world: &Fixture) {
     let store = &*world.store;
     let known = |record: &Record| store.record(&record.id).unwrap().unwrap();
     let below = |record: &Record| spent_below(store, &known(record)).unwrap();
@@ -82,7 +82,7 @@ pub fn sums_tell_what_is_gone_whoever_has_settled(world: &World) {
     audit(store, false);
 }
 
-pub fn what_is_known_of_the_dead_is_in_their_log(world: &World) {
+pub fn what_is_known_of_the_dead_is_in_their_log(world: &Fixture) {
     let store = &*world.store;
     let gone = Holder { began: holder().began + 1, ..holder() };
     let dead = store.begin(&New { holder: Some(gone.clone()), ..new(1.0) }).unwrap();
@@ -101,7 +101,7 @@ pub fn what_is_known_of_the_dead_is_in_their_log(world: &World) {
     audit(store, false);
 }
 
-pub fn nobody_goes_on_with_what_is_to_stop(world: &World) {
+pub fn nobody_goes_on_with_what_is_to_stop(world: &Fixture) {
     let store = &*world.store;
     let first = store.begin(&new(4.0)).unwrap();
     let holder = first.holder.clone().unwrap();

@@ -61,7 +61,7 @@ fn a_file_of_a_newer_version_is_refused() {
 
 #[test]
 fn what_was_changed_from_outside_is_noticed() {
-    let world = World::sqlite().unwrap();
+    let world = Fixture::sqlite().unwrap();
     let record = world.store.begin(&new(1.0)).unwrap();
     let change = |statement: &str| {
         rusqlite::Connection::open(world.file()).unwrap().execute_batch(statement).unwrap();
@@ -95,7 +95,7 @@ fn tables_that_are_not_ours_are_refused() {
         "CREATE TABLE x (y)",
         "DROP TABLE cuebook_beats",
     ] {
-        let world = World::sqlite().unwrap();
+        let world = Fixture::sqlite().unwrap();
         world.store.begin(&new(1.0)).unwrap();
         world.change(statement);
         refused(&world.file(), "its tables are not Cuebook's");
@@ -106,7 +106,7 @@ fn tables_that_are_not_ours_are_refused() {
 #[test]
 fn only_its_owner_can_read_a_store() {
     use std::os::unix::fs::PermissionsExt as _;
-    let world = World::sqlite().unwrap();
+    let world = Fixture::sqlite().unwrap();
     world.store.begin(&new(1.0)).unwrap();
     let (file, folder) = (world.file(), world.file().parent().unwrap().to_owned());
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -123,7 +123,7 @@ fn only_its_owner_can_read_a_store() {
 
 #[test]
 fn a_damaged_file_is_an_error_and_no_crash() {
-    let world = World::sqlite().unwrap();
+    let world = Fixture::sqlite().unwrap();
     for _ in 0..50 {
         world.store.begin(&new(1.0)).unwrap();
     }

@@ -6,7 +6,7 @@ use cuebook_run::{Kind, Money, Status};
 
 use crate::support::*;
 
-pub fn a_child_has_what_its_parent_gives(world: &World) {
+pub fn a_child_has_what_its_parent_gives(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     let first = store.begin(&child(&root, 1.0)).unwrap();
@@ -22,7 +22,7 @@ pub fn a_child_has_what_its_parent_gives(world: &World) {
     audit(store, false);
 }
 
-pub fn too_little_is_said_with_figures(world: &World) {
+pub fn too_little_is_said_with_figures(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     store.begin(&child(&root, 1.0)).unwrap();
@@ -34,13 +34,13 @@ pub fn too_little_is_said_with_figures(world: &World) {
     let error = append(store, &root, &with_hold(2.1)).unwrap_err();
     assert_eq!(error.code(), Code::BudgetExhausted);
     assert!(error.to_string().contains("remaining=2.00 requested=2.10"), "{error}");
-    let error = store.begin(&New { spend: Money::MOST, ..child(&root, 0.0) }).unwrap_err();
+    let error = store.begin(&New { spend: Money::MAX, ..child(&root, 0.0) }).unwrap_err();
     assert!(error.to_string().contains("requested=unlimited"), "{error}");
     assert_eq!(store.record(&root.id).unwrap().unwrap().spawned, 1, "what was refused does not count");
     audit(store, false);
 }
 
-pub fn what_is_held_becomes_what_was_spent(world: &World) {
+pub fn what_is_held_becomes_what_was_spent(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     append(store, &root, &with_hold(0.9)).unwrap();
@@ -57,7 +57,7 @@ pub fn what_is_held_becomes_what_was_spent(world: &World) {
     audit(store, false);
 }
 
-pub fn a_cost_higher_than_what_was_held_is_recorded(world: &World) {
+pub fn a_cost_higher_than_what_was_held_is_recorded(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(5.0)).unwrap();
     let middle = store.begin(&child(&root, 3.0)).unwrap();
@@ -77,7 +77,7 @@ pub fn a_cost_higher_than_what_was_held_is_recorded(world: &World) {
     audit(store, true);
 }
 
-pub fn a_parent_settles_after_its_children(world: &World) {
+pub fn a_parent_settles_after_its_children(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(5.0)).unwrap();
     let middle = store.begin(&child(&root, 3.0)).unwrap();
@@ -96,7 +96,7 @@ pub fn a_parent_settles_after_its_children(world: &World) {
     audit(store, false);
 }
 
-pub fn spawns_are_counted(world: &World) {
+pub fn spawns_are_counted(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(5.0)).unwrap();
     let limited = New { parent_spawns: Some(2), ..child(&root, 0.5) };
@@ -111,7 +111,7 @@ pub fn spawns_are_counted(world: &World) {
     audit(store, false);
 }
 
-pub fn a_settled_thread_asks_its_parent_again(world: &World) {
+pub fn a_settled_thread_asks_its_parent_again(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     let failed = store.begin(&child(&root, 2.0)).unwrap();
@@ -136,7 +136,7 @@ pub fn a_settled_thread_asks_its_parent_again(world: &World) {
     audit(store, false);
 }
 
-pub fn what_is_above_reopens_too(world: &World) {
+pub fn what_is_above_reopens_too(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     let middle = store.begin(&child(&root, 2.0)).unwrap();
@@ -164,7 +164,7 @@ pub fn what_is_above_reopens_too(world: &World) {
     audit(store, false);
 }
 
-pub fn a_limit_is_changed_within_what_the_parent_has(world: &World) {
+pub fn a_limit_is_changed_within_what_the_parent_has(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     let low = store.begin(&child(&root, 1.0)).unwrap();
@@ -182,7 +182,7 @@ pub fn a_limit_is_changed_within_what_the_parent_has(world: &World) {
     let both = Change { hold: Some(money(5.0)), ..limit(6.0) };
     append(store, &low, &both).unwrap();
     assert_eq!(figures(store, &low.id), (6.0, 0.5, 0.0, 5.0, 0.0, false));
-    let endless = Change { spend_limit: Some(Money::MOST), ..Change::default() };
+    let endless = Change { spend_limit: Some(Money::MAX), ..Change::default() };
     assert_eq!(append(store, &low, &endless).unwrap_err().code(), Code::BudgetExhausted);
     // A thread that waits keeps what is reserved for it; when it goes on it can have more.
     append(store, &low, &with_status(Status::Suspended)).unwrap();
@@ -194,10 +194,10 @@ pub fn a_limit_is_changed_within_what_the_parent_has(world: &World) {
     audit(store, false);
 }
 
-pub fn without_a_limit_there_is_always_enough(world: &World) {
+pub fn without_a_limit_there_is_always_enough(world: &Fixture) {
     let store = &*world.store;
-    let root = store.begin(&New { spend: Money::MOST, ..new(0.0) }).unwrap();
-    let endless = New { spend: Money::MOST, ..child(&root, 0.0) };
+    let root = store.begin(&New { spend: Money::MAX, ..new(0.0) }).unwrap();
+    let endless = New { spend: Money::MAX, ..child(&root, 0.0) };
     let (first, second) = (store.begin(&endless).unwrap(), store.begin(&endless).unwrap());
     let third = store.begin(&child(&first, 1.0)).unwrap();
     append(store, &first, &with_cost(7.0)).unwrap();
@@ -209,11 +209,11 @@ pub fn without_a_limit_there_is_always_enough(world: &World) {
         append(store, record, &with_status(Status::Completed)).unwrap();
     }
     let account = store.account(&root.id).unwrap().unwrap();
-    assert_eq!((account.children, account.remaining()), (money(9.5), Money::MOST));
+    assert_eq!((account.children, account.remaining()), (money(9.5), Money::MAX));
     audit(store, false);
 }
 
-pub fn what_was_not_let_go_of_counts_as_spent(world: &World) {
+pub fn what_was_not_let_go_of_counts_as_spent(world: &Fixture) {
     let store = &*world.store;
     for at_rest in [Status::Suspended, Status::Error, Status::Completed] {
         let record = store.begin(&new(1.0)).unwrap();
@@ -232,7 +232,7 @@ pub fn what_was_not_let_go_of_counts_as_spent(world: &World) {
     audit(store, false);
 }
 
-pub fn an_ended_or_cancelled_parent_has_no_more_children(world: &World) {
+pub fn an_ended_or_cancelled_parent_has_no_more_children(world: &Fixture) {
     let store = &*world.store;
     let ended = store.begin(&new(3.0)).unwrap();
     store.begin(&child(&ended, 1.0)).unwrap();
@@ -246,7 +246,7 @@ pub fn an_ended_or_cancelled_parent_has_no_more_children(world: &World) {
     audit(store, false);
 }
 
-pub fn negative_amounts_give_nothing(world: &World) {
+pub fn negative_amounts_give_nothing(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     let low = store.begin(&child(&root, -5.0)).unwrap();
@@ -259,7 +259,7 @@ pub fn negative_amounts_give_nothing(world: &World) {
     audit(store, false);
 }
 
-pub fn a_failed_change_leaves_nothing_behind(world: &World) {
+pub fn a_failed_change_leaves_nothing_behind(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     let before = store.record(&root.id).unwrap();

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::*;
 
-pub fn a_thread_is_registered_with_its_first_events(world: &World) {
+pub fn a_thread_is_registered_with_its_first_events(world: &Fixture) {
     let store = &*world.store;
     let new = New { model: Some("small".to_owned()), ..new(2.0) };
     let record = store.begin(&new).unwrap();
@@ -25,7 +25,7 @@ pub fn a_thread_is_registered_with_its_first_events(world: &World) {
     audit(store, false);
 }
 
-pub fn threads_of_one_millisecond_get_numbers(world: &World) {
+pub fn threads_of_one_millisecond_get_numbers(world: &Fixture) {
     let mut ids: Vec<String> =
         (0..40).map(|_| world.store.begin(&new(1.0)).unwrap().id.to_string()).collect();
     ids.sort();
@@ -37,7 +37,7 @@ pub fn threads_of_one_millisecond_get_numbers(world: &World) {
     assert!(ids.iter().all(|id| (2..=3).contains(&parts(id))), "{ids:?}");
 }
 
-pub fn only_whoever_holds_a_thread_writes_to_it(world: &World) {
+pub fn only_whoever_holds_a_thread_writes_to_it(world: &Fixture) {
     let store = &*world.store;
     let record = store.begin(&new(1.0)).unwrap();
     append(store, &record, &Change::default()).unwrap();
@@ -51,7 +51,7 @@ pub fn only_whoever_holds_a_thread_writes_to_it(world: &World) {
     assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
 }
 
-pub fn a_thread_at_rest_is_written_to_by_nobody(world: &World) {
+pub fn a_thread_at_rest_is_written_to_by_nobody(world: &Fixture) {
     let store = &*world.store;
     for at_rest in Status::ALL.into_iter().filter(|status| status.is_at_rest()) {
         let record = store.begin(&new(1.0)).unwrap();
@@ -67,7 +67,7 @@ pub fn a_thread_at_rest_is_written_to_by_nobody(world: &World) {
     audit(store, false);
 }
 
-pub fn events_are_read_from_where_one_left_off(world: &World) {
+pub fn events_are_read_from_where_one_left_off(world: &Fixture) {
     let store = &*world.store;
     let record = store.begin(&new(1.0)).unwrap();
     let entries: Vec<Entry> = (0..120).map(|number| nudge(&format!("{number}"))).collect();
@@ -81,7 +81,7 @@ pub fn events_are_read_from_where_one_left_off(world: &World) {
     audit(store, false);
 }
 
-pub fn hostile_words_are_kept_as_they_are(world: &World) {
+pub fn hostile_words_are_kept_as_they_are(world: &Fixture) {
     let store = &*world.store;
     let hostile = "'; DROP TABLE cuebook_threads; -- \u{0}\u{1}\u{7f}\u{202e}\"\\\r\n$1 ?1 🦀";
     let record = store.begin(&new(1.0)).unwrap();
@@ -111,7 +111,7 @@ pub fn hostile_words_are_kept_as_they_are(world: &World) {
     audit(store, false);
 }
 
-pub fn what_is_nested_too_deep_is_kept_as_text(world: &World) {
+pub fn what_is_nested_too_deep_is_kept_as_text(world: &Fixture) {
     let store = &*world.store;
     let record = store.begin(&new(1.0)).unwrap();
     let deep = (0..500).fold(json!("core"), |inner, _| json!([inner]));
@@ -124,7 +124,7 @@ pub fn what_is_nested_too_deep_is_kept_as_text(world: &World) {
     audit(store, false);
 }
 
-pub fn threads_are_listed_newest_first(world: &World) {
+pub fn threads_are_listed_newest_first(world: &Fixture) {
     let store = &*world.store;
     let first = store.begin(&new(5.0)).unwrap();
     let second = store.begin(&child(&first, 1.0)).unwrap();
@@ -145,7 +145,7 @@ pub fn threads_are_listed_newest_first(world: &World) {
     assert_eq!(ids(filter), [second.id]);
 }
 
-pub fn a_thread_that_ended_is_not_taken_up(world: &World) {
+pub fn a_thread_that_ended_is_not_taken_up(world: &Fixture) {
     let store = &*world.store;
     for ended in [Status::Completed, Status::Continued] {
         let record = store.begin(&new(1.0)).unwrap();
@@ -155,7 +155,7 @@ pub fn a_thread_that_ended_is_not_taken_up(world: &World) {
     }
 }
 
-pub fn taking_up_makes_a_new_holder(world: &World) {
+pub fn taking_up_makes_a_new_holder(world: &Fixture) {
     let store = &*world.store;
     for at_rest in [Status::Suspended, Status::Interrupted, Status::Error, Status::Cancelled] {
         let record = store.begin(&new(1.0)).unwrap();
@@ -172,7 +172,7 @@ pub fn taking_up_makes_a_new_holder(world: &World) {
     audit(store, false);
 }
 
-pub fn a_tree_is_cancelled(world: &World) {
+pub fn a_tree_is_cancelled(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(10.0)).unwrap();
     let running = store.begin(&child(&root, 2.0)).unwrap();
@@ -209,7 +209,7 @@ pub fn a_tree_is_cancelled(world: &World) {
     audit(store, false);
 }
 
-pub fn what_a_process_has_to_stop_is_one_question(world: &World) {
+pub fn what_a_process_has_to_stop_is_one_question(world: &Fixture) {
     let store = &*world.store;
     let (first, second) = (store.begin(&new(1.0)).unwrap(), store.begin(&new(1.0)).unwrap());
     assert!(store.to_stop(&holder()).unwrap().is_empty());
@@ -223,7 +223,7 @@ pub fn what_a_process_has_to_stop_is_one_question(world: &World) {
     append(store, &first, &Change::default()).unwrap();
 }
 
-pub fn threads_of_the_dead_are_swept(world: &World) {
+pub fn threads_of_the_dead_are_swept(world: &Fixture) {
     let store = &*world.store;
     let mut gone = holder();
     gone.began += 1;
@@ -246,14 +246,14 @@ pub fn threads_of_the_dead_are_swept(world: &World) {
     assert_eq!(last[0].payload["pid"], gone.pid);
     assert_eq!(figures(store, &dead.id), (2.0, 0.75, 0.0, 0.0, 0.0, false));
     assert_eq!(append(store, &dead, &Change::default()).unwrap_err().code(), Code::ThreadBusy);
-    // Nobody was left to stop it.
+    // No process was left to stop it.
     assert_eq!(status(store, &wanted.id), Status::Cancelled);
     assert_eq!(kinds(store, &wanted.id), [Kind::Started, Kind::Interrupted, Kind::Cancelled]);
     assert!(store.sweep(&lives).unwrap().is_empty());
     audit(store, false);
 }
 
-pub fn a_sign_of_life_keeps_threads_from_being_swept(world: &World) {
+pub fn a_sign_of_life_keeps_threads_from_being_swept(world: &Fixture) {
     let store = &*world.store;
     let mut far = holder();
     far.host = "another machine".to_owned();
@@ -275,7 +275,7 @@ pub fn a_sign_of_life_keeps_threads_from_being_swept(world: &World) {
     assert_eq!(store.record(&record.id).unwrap().unwrap().beat_at, Some(beat));
 }
 
-pub fn names_that_nobody_has_are_not_found(world: &World) {
+pub fn names_that_nobody_has_are_not_found(world: &Fixture) {
     let store = &*world.store;
     let nobody = ThreadId::known("no/such/such-1");
     assert_eq!(store.record(&nobody).unwrap(), None);
@@ -294,7 +294,7 @@ pub fn names_that_nobody_has_are_not_found(world: &World) {
     assert!(store.list(&Filter::default()).unwrap().is_empty(), "nothing is left of what failed");
 }
 
-pub fn a_conversation_is_handed_over(world: &World) {
+pub fn a_conversation_is_handed_over(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(4.0)).unwrap();
     let first = store.begin(&child(&root, 4.0)).unwrap();
@@ -329,7 +329,7 @@ pub fn a_conversation_is_handed_over(world: &World) {
     audit(store, false);
 }
 
-pub fn a_parent_that_somebody_else_has_taken_up_starts_nothing(world: &World) {
+pub fn a_parent_that_somebody_else_has_taken_up_starts_nothing(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(4.0)).unwrap();
     let fenced = New { parent_holder: root.holder.clone(), ..child(&root, 1.0) };

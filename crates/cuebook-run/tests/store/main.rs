@@ -20,12 +20,12 @@ mod unpriced;
 macro_rules! suite {
     ($($module:ident::$name:ident)*) => {
         mod sqlite {
-            $(#[test] fn $name() { crate::$module::$name(&crate::support::World::sqlite().unwrap()); })*
+            $(#[test] fn $name() { crate::$module::$name(&crate::support::Fixture::sqlite().unwrap()); })*
         }
 
         mod postgresql {
             $(#[test] fn $name() {
-                if let Some(world) = crate::support::World::postgres() {
+                if let Some(world) = crate::support::Fixture::postgres() {
                     crate::$module::$name(&world);
                 }
             })*

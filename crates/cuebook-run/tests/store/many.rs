@@ -9,7 +9,7 @@ use cuebook_run::store::Change;
 
 use crate::support::*;
 
-pub fn threads_at_once_never_overdraw(world: &World) {
+pub fn threads_at_once_never_overdraw(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     let began = AtomicUsize::new(0);
@@ -30,7 +30,7 @@ pub fn threads_at_once_never_overdraw(world: &World) {
     audit(store, false);
 }
 
-pub fn threads_at_once_keep_their_logs_whole(world: &World) {
+pub fn threads_at_once_keep_their_logs_whole(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1000.0)).unwrap();
     std::thread::scope(|scope| {
@@ -56,7 +56,7 @@ pub fn threads_at_once_keep_their_logs_whole(world: &World) {
     audit(store, false);
 }
 
-pub fn two_who_take_up_one_thread_do_not_both_get_it(world: &World) {
+pub fn two_who_take_up_one_thread_do_not_both_get_it(world: &Fixture) {
     let store = &*world.store;
     for _ in 0..5 {
         let record = store.begin(&new(1.0)).unwrap();
@@ -74,7 +74,7 @@ pub fn two_who_take_up_one_thread_do_not_both_get_it(world: &World) {
     }
 }
 
-pub fn children_started_during_a_cancel_are_stopped(world: &World) {
+pub fn children_started_during_a_cancel_are_stopped(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(100.0)).unwrap();
     let middle = store.begin(&child(&root, 50.0)).unwrap();
@@ -99,7 +99,7 @@ pub fn children_started_during_a_cancel_are_stopped(world: &World) {
 }
 
 /// What a turn costs: not a test, but run with `--ignored --nocapture` it shows how long two appends take.
-fn figures_of(world: &World, threads: usize, turns: usize) {
+fn figures_of(world: &Fixture, threads: usize, turns: usize) {
     let store = &*world.store;
     let took = std::sync::Mutex::new(Vec::new());
     let began = std::time::Instant::now();
@@ -139,8 +139,8 @@ fn figures_of(world: &World, threads: usize, turns: usize) {
 #[ignore = "figures, not a test"]
 fn how_long_a_turn_takes() {
     for (threads, turns) in [(1, 2000), (8, 300), (200, 20)] {
-        figures_of(&World::sqlite().unwrap(), threads, turns);
-        if let Some(world) = World::postgres() {
+        figures_of(&Fixture::sqlite().unwrap(), threads, turns);
+        if let Some(world) = Fixture::postgres() {
             figures_of(&world, threads, turns);
         }
     }

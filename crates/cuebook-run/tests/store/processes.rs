@@ -139,7 +139,7 @@ impl Helper {
     }
 }
 
-pub fn processes_share_a_store(world: &World) {
+pub fn processes_share_a_store(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(2.0)).unwrap();
     let helpers: Vec<Helper> =
@@ -153,7 +153,7 @@ pub fn processes_share_a_store(world: &World) {
     assert_eq!(began, 7, "until there is less left than a child wants");
 }
 
-pub fn a_log_goes_on_in_another_process(world: &World) {
+pub fn a_log_goes_on_in_another_process(world: &Fixture) {
     let store = &*world.store;
     let helper = Helper::start(&["begin", &world.place]);
     let id = ThreadId::known(helper.says());
@@ -170,7 +170,7 @@ pub fn a_log_goes_on_in_another_process(world: &World) {
     audit(store, false);
 }
 
-pub fn killed_processes_leave_whole_logs_and_a_true_ledger(world: &World) {
+pub fn killed_processes_leave_whole_logs_and_a_true_ledger(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1000.0)).unwrap();
     for round in 0..12_u64 {
@@ -182,7 +182,7 @@ pub fn killed_processes_leave_whole_logs_and_a_true_ledger(world: &World) {
         store.sweep(&lives).unwrap();
         audit(store, false);
     }
-    // A process that dies within a transaction leaves nothing of it, and keeps nobody from going on.
+    // A process that dies within a transaction leaves nothing of it, and blocks no other process.
     let job = if world.place.starts_with("postgres") { "half-postgres" } else { "half-sqlite" };
     let helper = Helper::start(&[job, &world.place]);
     assert_eq!(helper.says(), "begun");
@@ -220,7 +220,7 @@ fn finish_all(store: &dyn Store, root: &Record) {
 #[cfg(unix)]
 #[test]
 fn a_file_that_cannot_grow_is_an_error_and_keeps_what_it_has() {
-    let world = World::sqlite().unwrap();
+    let world = Fixture::sqlite().unwrap();
     let first = world.store.begin(&new(1.0)).unwrap();
     // Files of this process can have so many blocks, and no signal says so.
     let status = Command::new("sh")

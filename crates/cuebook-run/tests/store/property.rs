@@ -46,7 +46,7 @@ struct Known {
     held: i64,
 }
 
-pub fn the_ledger_holds_whatever_is_done(world: &World) {
+pub fn the_ledger_holds_whatever_is_done(world: &Fixture) {
     let cases = if world.place.starts_with("postgres") { 24 } else { 48 };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let store = &*world.store;

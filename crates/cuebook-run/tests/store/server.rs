@@ -1,5 +1,5 @@
 //! A PostgreSQL server for the tests of this program: one that `CUEBOOK_TEST_POSTGRES` names, or one of our own in a temporary
-//! folder, which ends with this program, however that ends. Where there is none it is installed if that is possible.
+//! folder, which ends with this program, however that ends. Where it is missing it is installed if that is possible.
 
 #[path = "../../../skip.rs"]
 mod skip;
@@ -93,7 +93,7 @@ fn is_root() -> bool {
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// How to run something as somebody who may run the server: it refuses to be run by root.
+/// How to run something as a user who may run the server: it refuses to be run by root.
 fn other_user() -> Result<Vec<String>, String> {
     if !is_root() {
         return Ok(Vec::new());

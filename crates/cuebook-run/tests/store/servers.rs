@@ -17,7 +17,7 @@ fn refused(url: &str) -> String {
 
 #[test]
 fn a_password_never_shows() {
-    // Nobody listens at these.
+    // No server listens at these.
     let said = refused("postgres://somebody:hunter2@127.0.0.1:1/threads");
     assert!(said.contains("postgres://somebody@127.0.0.1:1/threads"), "{said}");
     refused("postgres://somebody@127.0.0.1:1/threads?password=hunter2");
@@ -49,7 +49,7 @@ fn privacy_is_what_the_address_asks_for() {
                      WHERE ssl AND application_name = 'cuebook'";
         admin().query_one(asked, &[]).unwrap().get::<_, i64>(0) > 0
     };
-    // Nobody knows who made the certificate.
+    // It is unknown who made the certificate.
     let said = refused(&format!("{place}&sslmode=require"));
     assert!(said.contains("sslrootcert"), "{said}");
     refused(&format!("{place}&sslmode=verify-full"));
@@ -71,7 +71,7 @@ fn privacy_is_what_the_address_asks_for() {
 
 #[test]
 fn tables_of_a_newer_version_are_refused() {
-    let Some(world) = World::postgres() else { return };
+    let Some(world) = Fixture::postgres() else { return };
     let schema = world.place.rsplit("%3D").next().unwrap();
     admin().batch_execute(&format!("UPDATE {schema}.cuebook_schema SET version = 99")).unwrap();
     assert!(refused(&world.place).contains("version 99"));
@@ -79,7 +79,7 @@ fn tables_of_a_newer_version_are_refused() {
 
 #[test]
 fn a_connection_that_broke_is_replaced() {
-    let Some(world) = World::postgres() else { return };
+    let Some(world) = Fixture::postgres() else { return };
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -103,7 +103,7 @@ fn a_connection_that_broke_is_replaced() {
 
 #[test]
 fn a_column_of_another_type_is_a_plain_error() {
-    let Some(world) = World::postgres() else { return };
+    let Some(world) = Fixture::postgres() else { return };
     let record = world.store.begin(&new(1.0)).unwrap();
     world.change("ALTER TABLE cuebook_events ALTER COLUMN payload TYPE JSONB USING payload::jsonb");
     let store = open(&world.place).unwrap();
@@ -126,7 +126,7 @@ fn a_column_of_another_type_is_a_plain_error() {
 
 #[test]
 fn no_statement_and_no_lock_is_waited_for_without_end() {
-    let Some(world) = World::postgres() else { return };
+    let Some(world) = Fixture::postgres() else { return };
     let record = world.store.begin(&new(1.0)).unwrap();
     // The server ends a statement of ours that takes too long; an address may say how long that is.
     let hasty = world.place.replace("options=", "options=-cstatement_timeout%3D300%20");

@@ -21,25 +21,25 @@ pub fn open(place: &str) -> cuebook::Result<Arc<dyn Store>> {
 }
 
 /// A store of one test.
-pub struct World {
+pub struct Fixture {
     pub place: String,
     pub store: Arc<dyn Store>,
     folder: Option<tempfile::TempDir>,
     schema: Option<String>,
 }
 
-impl World {
-    pub fn sqlite() -> Option<World> {
+impl Fixture {
+    pub fn sqlite() -> Option<Fixture> {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("deep/threads.db").to_str().unwrap().to_owned();
         let store = open(&place).unwrap();
-        Some(World { place, store, folder: Some(folder), schema: None })
+        Some(Fixture { place, store, folder: Some(folder), schema: None })
     }
 
-    pub fn postgres() -> Option<World> {
+    pub fn postgres() -> Option<Fixture> {
         let (place, schema) = fresh_schema()?;
         let store = open(&place).unwrap();
-        Some(World { place, store, folder: None, schema: Some(schema) })
+        Some(Fixture { place, store, folder: None, schema: Some(schema) })
     }
 
     pub fn file(&self) -> PathBuf {
@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for Fixture {
     fn drop(&mut self) {
         drop(self.folder.take());
         if let Some(schema) = &self.schema {
@@ -167,7 +167,7 @@ pub fn audit(store: &dyn Store, overspent: bool) {
         assert!(overspent || used(account) <= account.limit, "{id}: {account:?}");
         let children = || accounts.values().filter(|child| child.parent.as_ref() == Some(id));
         let claim = |child: &Account| match child.limit {
-            Money::MOST => Money::ZERO,
+            Money::MAX => Money::ZERO,
             limit => limit.max(used(child)),
         };
         let reserved: Money = children().filter(|child| !child.settled).map(claim).sum();

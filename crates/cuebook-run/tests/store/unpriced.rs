@@ -12,7 +12,7 @@ fn unpriced(store: &dyn Store, record: &Record) -> bool {
     record.cost.unpriced
 }
 
-pub fn a_model_without_a_price_makes_all_sums_above_it_unknown(world: &World) {
+pub fn a_model_without_a_price_makes_all_sums_above_it_unknown(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(5.0)).unwrap();
     let priced = store.begin(&child(&root, 1.0)).unwrap();
@@ -22,7 +22,7 @@ pub fn a_model_without_a_price_makes_all_sums_above_it_unknown(world: &World) {
     assert!(leaf.cost.unpriced);
     let known = [&root, &priced, &parent, &leaf].map(|record| unpriced(store, record));
     assert_eq!(known, [true, false, true, true]);
-    // Whoever counts what it used itself does not make it known again, and neither does the end.
+    // A caller that counts what it used itself does not make it known again, and neither does the end.
     for record in [&leaf, &parent, &root] {
         append(store, record, &with_cost(0.1)).unwrap();
         append(store, record, &with_status(Status::Completed)).unwrap();
@@ -38,7 +38,7 @@ pub fn a_model_without_a_price_makes_all_sums_above_it_unknown(world: &World) {
     audit(store, false);
 }
 
-pub fn usage_of_a_dead_process_is_unknown_at_first(world: &World) {
+pub fn usage_of_a_dead_process_is_unknown_at_first(world: &Fixture) {
     let store = &*world.store;
     let mut gone = holder();
     gone.began += 1;
@@ -46,8 +46,8 @@ pub fn usage_of_a_dead_process_is_unknown_at_first(world: &World) {
     let asked = Entry::new(Kind::CognitionIn, json!({"messages": [], "tokens": 321, "spend_nanos": 0}));
     store.append(&begun.id, &gone, &[asked], &Change::default()).unwrap();
     store.sweep(&|_, _| false).unwrap();
-    let told = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
-    assert_eq!(told["cost"]["spend_known"], false, "{told:#}");
+    let reported = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
+    assert_eq!(reported["cost"]["spend_known"], false, "{reported:#}");
     assert!(unpriced(store, &begun));
 }
 
@@ -70,7 +70,7 @@ const DROP: &str = "ALTER TABLE cuebook_threads DROP COLUMN seal; \
 
 #[test]
 fn a_store_of_an_earlier_version_learns_it_from_its_logs() {
-    let world = World::sqlite().unwrap();
+    let world = Fixture::sqlite().unwrap();
     let records = earlier(&*world.store);
     let file = rusqlite::Connection::open(world.file()).unwrap();
     file.execute_batch(DROP).unwrap();

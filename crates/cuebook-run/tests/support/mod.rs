@@ -9,19 +9,19 @@ use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_run::{Engine, ExecuteRequest, Fence, Ignore, Settings};
 use serde_json::{Map, Value as Json};
 
-pub struct World {
+pub struct Fixture {
     folders: [tempfile::TempDir; 2],
     key: SigningKey,
     pub engine: Engine,
 }
 
-impl World {
-    pub fn new() -> World {
-        World::with(Settings::default())
+impl Fixture {
+    pub fn new() -> Fixture {
+        Fixture::with(Settings::default())
     }
 
     /// Tools run without the sandbox: only a program whose `main` calls the launcher can fence them in.
-    pub fn with(settings: Settings) -> World {
+    pub fn with(settings: Settings) -> Fixture {
         let settings = Settings { fence: Fence::Off, ..settings };
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let real = |folder: &tempfile::TempDir| folder.path().canonicalize().unwrap();
@@ -30,7 +30,7 @@ impl World {
         let key = SigningKey::from_seed(&seed.try_into().unwrap()).unwrap();
         let now = jiff::Timestamp::UNIX_EPOCH;
         Trust::new(&spaces).add(SpaceKind::User, key.public(), "tests", None, now).unwrap();
-        World { folders, key, engine: Engine::new(spaces).with_settings(settings) }
+        Fixture { folders, key, engine: Engine::new(spaces).with_settings(settings) }
     }
 
     pub fn project(&self) -> PathBuf {
@@ -42,7 +42,7 @@ impl World {
     }
 
     /// Grants everything that the project asks for.
-    pub fn allow(&self) -> &World {
+    pub fn allow(&self) -> &Fixture {
         let spaces = Spaces::new(&self.project(), Some(&self.user()));
         let library = cuebook::library::Library::open(self.project()).with_spaces(spaces);
         let requests = library.requests().unwrap();
@@ -51,11 +51,11 @@ impl World {
     }
 
     /// Writes a file below the project's `.ai`, signed.
-    pub fn signed(&self, path: &str, text: &str) -> &World {
+    pub fn signed(&self, path: &str, text: &str) -> &Fixture {
         self.signed_in(&self.project(), path, text)
     }
 
-    pub fn signed_in(&self, root: &Path, path: &str, text: &str) -> &World {
+    pub fn signed_in(&self, root: &Path, path: &str, text: &str) -> &Fixture {
         let extension = path.rsplit('.').next().unwrap();
         let (purpose, now) = (Purpose::at(path).unwrap(), jiff::Timestamp::UNIX_EPOCH);
         let bytes = sign_for(&purpose, extension, text.as_bytes(), &self.key, now).unwrap();
@@ -64,13 +64,13 @@ impl World {
     }
 
     /// Writes a file below the project as it is.
-    pub fn plain(&self, path: &str, text: &str) -> &World {
+    pub fn plain(&self, path: &str, text: &str) -> &Fixture {
         write(&self.project().join(path), text.as_bytes());
         self
     }
 
     /// A Python program as a tool of the project.
-    pub fn python(&self, id: &str, code: &str) -> &World {
+    pub fn python(&self, id: &str, code: &str) -> &Fixture {
         let category = id.rsplit_once('/').map_or("", |(category, _)| category);
         let text = format!(
             "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n\

@@ -4,11 +4,11 @@ use cuebook_run::store::{Change, Filter, Holder};
 use cuebook_run::{Entry, Kind, Status};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 /// A stage whose thread returns a word at once, and whose hook runs a tool then.
-fn stage(code: &str) -> Stage {
-    let stage = Stage::new(script([returns("a", "x")]));
+fn stage(code: &str) -> Setup {
+    let stage = Setup::new(script([returns("a", "x")]));
     stage.tool("slow", code);
     let hook = |id: &str| {
         format!(
@@ -67,7 +67,7 @@ fn a_crash_in_an_end_hook_names_the_hook() {
         (Kind::Failed, Status::Error),
         (Kind::Suspended, Status::Suspended),
     ] {
-        let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+        let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
         stage.worker("");
         let id = id_of(&stage.run_within("demo/work", json!({"turns": 1})));
         // As a process leaves it that dies while the hook runs.

@@ -5,7 +5,7 @@ use cuebook_run::{Kind, Status};
 use serde_json::json;
 
 use crate::resume::{COUNT, counted};
-use crate::stage::*;
+use crate::setup::*;
 
 /// So many calls of a tool that counts, in one answer.
 fn calls(count: usize) -> Reply {
@@ -18,7 +18,7 @@ fn calls(count: usize) -> Reply {
 
 #[test]
 fn an_answer_with_too_many_calls_makes_none_of_them() {
-    let stage = Stage::new(script([calls(65), returns("z", "x")]));
+    let stage = Setup::new(script([calls(65), returns("z", "x")]));
     stage.tool("count", COUNT).worker("");
     let answer = stage.run("demo/work");
     assert_eq!((code_of(&answer), &answer["thread_status"]), ("CB716", &json!("suspended")), "{answer:#}");
@@ -34,7 +34,7 @@ fn an_answer_with_too_many_calls_makes_none_of_them() {
 #[test]
 fn an_answer_that_costs_more_than_the_limit_does_nothing() {
     // Ten dollars for a million tokens: this one costs 1.40.
-    let stage = Stage::new(script([calls(2).usage(100, 140_000), returns("z", "x")]));
+    let stage = Setup::new(script([calls(2).usage(100, 140_000), returns("z", "x")]));
     stage.tool("count", COUNT).worker("");
     let answer = stage.run_within("demo/work", json!({"spend": 0.1}));
     assert_eq!((code_of(&answer), &answer["thread_status"]), ("CB716", &json!("suspended")), "{answer:#}");

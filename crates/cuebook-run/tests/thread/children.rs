@@ -3,20 +3,20 @@
 use cuebook_run::{ExecuteRequest, Ignore, Kind, Money, Status};
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 fn may(text: &str) -> String {
     format!("<permissions><execute>{text}</execute></permissions>")
 }
 
 /// A parent that may do what a text says.
-fn parent(stage: &Stage, permissions: &str, more: &str) {
+fn parent(stage: &Setup, permissions: &str, more: &str) {
     stage.directive("parent", &format!("{}{more}", may(permissions)), "Have it done.");
 }
 
 #[test]
 fn a_grandchild_may_do_no_more_than_everybody_above_it() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("p", "demo/child", json!({})),
         spawn("c", "demo/grandchild", json!({})),
         call("g1", "demo/secret", json!({})),
@@ -52,7 +52,7 @@ fn a_grandchild_may_do_no_more_than_everybody_above_it() {
 
 #[test]
 fn depth_and_spawns_are_answers_to_the_model() {
-    let stage = Stage::new(script([spawn("p", "demo/work", json!({})), says("done")]));
+    let stage = Setup::new(script([spawn("p", "demo/work", json!({})), says("done")]));
     parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
     stage.worker("");
     let answer = stage.run_within("demo/parent", json!({"depth": 0}));
@@ -77,7 +77,7 @@ fn depth_and_spawns_are_answers_to_the_model() {
 
 #[test]
 fn children_use_the_parents_last_limits() {
-    let stage = Stage::new(script([spawn("p", "demo/work", json!({})), says("no")]));
+    let stage = Setup::new(script([spawn("p", "demo/work", json!({})), says("no")]));
     parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
     stage.worker("");
     let answer = stage.run_within("demo/parent", json!({"spawns": 0, "turns": 1, "depth": 0}));
@@ -90,7 +90,7 @@ fn children_use_the_parents_last_limits() {
 
 #[test]
 fn a_child_gets_half_of_the_rest_by_default() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("p", "demo/work", json!({})),
         returns("c", "x"),
         spawn("q", "demo/work", json!({"limit_overrides": {"spend": 0.9}})),
@@ -119,7 +119,7 @@ fn a_child_gets_half_of_the_rest_by_default() {
 
 #[test]
 fn money_that_a_waiting_child_keeps_is_not_said_to_be_spent() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("p", "demo/work", json!({"limit_overrides": {"turns": 1, "spend": 50}})),
         call("c", "demo/none", json!({})),
         says("done"),
@@ -142,20 +142,20 @@ fn money_that_a_waiting_child_keeps_is_not_said_to_be_spent() {
 
 #[test]
 fn a_thread_that_a_tool_starts_is_a_child_of_the_tools_thread() {
-    let stage = Stage::new(script([call("p", "demo/env", json!({})), says("done")]));
+    let stage = Setup::new(script([call("p", "demo/env", json!({})), says("done")]));
     stage.tool("env", "import os\nreturn {'parent': os.environ.get('RYE_PARENT_THREAD_ID')}");
     parent(&stage, "<tool>demo.*</tool>", "");
     let answer = stage.run("demo/parent");
-    let told = stage.results()[0].1.clone();
-    assert!(told.contains(id_of(&answer).as_str()), "{told}");
-    // Nobody else has such a variable, so a tool that is run outside of a thread is told nothing.
+    let reported = stage.results()[0].1.clone();
+    assert!(reported.contains(id_of(&answer).as_str()), "{reported}");
+    // No one else has such a variable, so a tool that is run outside of a thread is reported nothing.
     let alone = stage.world.tool("demo/env", json!({}));
     assert_eq!(alone["data"]["parent"], Json::Null, "{alone:#}");
 }
 
 #[test]
 fn a_child_is_taken_up_again_after_its_parent_ended() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("p", "demo/work", json!({"limit_overrides": {"turns": 1}})),
         call("c", "demo/none", json!({})),
         says("done"),
@@ -178,7 +178,7 @@ fn a_child_is_taken_up_again_after_its_parent_ended() {
 #[test]
 fn a_directive_without_a_thread_gives_its_instructions() {
     let ask = json!({"item_type": "directive", "item_id": "demo/work", "parameters": {}});
-    let stage = Stage::new(script([cuebook_mock::Reply::call("p", "rye_execute", ask), says("done")]));
+    let stage = Setup::new(script([cuebook_mock::Reply::call("p", "rye_execute", ask), says("done")]));
     parent(&stage, "<directive>demo.*</directive>", "");
     stage.worker("");
     assert_eq!(stage.run("demo/parent")["result"], "done");
@@ -189,7 +189,7 @@ fn a_directive_without_a_thread_gives_its_instructions() {
 #[test]
 fn a_background_thread_reports_a_failed_start() {
     let settings = cuebook_run::Settings { program: Some("/no/such/program".into()), ..Default::default() };
-    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    let stage = Setup::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
     let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
     let answer = stage.world.engine.answer(&request, &Ignore).json;
@@ -212,19 +212,19 @@ fn output_of_a_process_that_failed_early_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), "echo hm; echo 'error[CB999]: no room' >&2; echo help; exit 3");
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
-    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    let stage = Setup::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
     let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
     let answer = stage.world.engine.answer(&request, &Ignore).json;
     assert_eq!(answer["status"], "error", "{answer:#}");
-    let told = answer.to_string();
-    assert!(told.contains("(exit status: 3): error[CB999]: no room"), "{told}");
-    assert!(told.contains(".ai/state/logs/"), "{told}");
-    // Nobody will run it, so nobody waits for it.
+    let reported = answer.to_string();
+    assert!(reported.contains("(exit status: 3): error[CB999]: no room"), "{reported}");
+    assert!(reported.contains(".ai/state/logs/"), "{reported}");
+    // No process will run it, so nothing waits for it.
     assert_eq!(stage.records()[0].status, Status::Cancelled);
 }
 
-/// Whoever does not want to wait.
+/// A caller that does not want to wait.
 #[cfg(unix)]
 struct Leaves;
 
@@ -241,7 +241,7 @@ fn a_thread_that_its_own_process_cannot_begin_has_failed() {
     let folder = tempfile::tempdir().unwrap();
     let program = program(folder.path(), "exec sleep 5");
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
-    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    let stage = Setup::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
     let request = ExecuteRequest { is_async: true, ..stage.request("demo/work", json!({})) };
     let id = id_of(&stage.world.engine.answer(&request, &Leaves).json);
@@ -260,7 +260,7 @@ fn a_thread_that_its_own_process_cannot_begin_has_failed() {
 #[test]
 fn a_hook_of_a_child_does_nothing_that_its_parent_may_not() {
     let stage =
-        Stage::new(script([spawn("a", "demo/child", json!({})), returns("b", "x"), returns("c", "y")]));
+        Setup::new(script([spawn("a", "demo/child", json!({})), returns("b", "x"), returns("c", "y")]));
     stage.tool("much", "open(project_path + '/much', 'a').write('x')\nreturn {}");
     let hook = |id: &str, event: &str, rest: &str| {
         format!("<hook id=\"{id}\" event=\"{event}\"><action {rest}</action></hook>")
@@ -293,8 +293,8 @@ fn a_hook_of_a_child_does_nothing_that_its_parent_may_not() {
     assert_eq!(answer["outputs"], json!({"word": "y"}), "{answer:#}");
     let child = stage.records().into_iter().find(|record| record.parent.is_some()).unwrap();
     assert!(!stage.world.project().join("much").exists());
-    let told = &stage.payloads(&child.id, Kind::ContextInjected)[0]["hooks"][0];
-    assert!(told["failed"].as_str().unwrap().contains("Permission denied"), "{told}");
+    let reported = &stage.payloads(&child.id, Kind::ContextInjected)[0]["hooks"][0];
+    assert!(reported["failed"].as_str().unwrap().contains("Permission denied"), "{reported}");
     let ran = stage.payloads(&child.id, Kind::Hook);
     assert_eq!(ran.len(), 3, "{ran:#?}");
     for hook in &ran {

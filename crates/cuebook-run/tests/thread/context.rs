@@ -1,11 +1,11 @@
-//! What a model is told besides the directive.
+//! What a model is reported besides the directive.
 
 use cuebook_run::Kind;
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
-fn knowledge(stage: &Stage, name: &str, text: &str) {
+fn knowledge(stage: &Setup, name: &str, text: &str) {
     stage.world.signed(
         &format!("knowledge/demo/{name}.md"),
         &format!("```yaml\nname: {name}\ntitle: T\n```\n\n{text}\n"),
@@ -14,7 +14,7 @@ fn knowledge(stage: &Stage, name: &str, text: &str) {
 
 #[test]
 fn context_is_ordered_from_root_to_leaf() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     for name in ["rules", "tone", "before", "after"] {
         knowledge(&stage, name, &format!("Knowledge about {name}."));
     }
@@ -38,23 +38,23 @@ fn context_is_ordered_from_root_to_leaf() {
         "{user}"
     );
     assert!(!user.contains("Root.") && !user.contains("rye:signed"), "{user}");
-    let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
-    assert_eq!(told["knowledge"].as_array().unwrap().len(), 4, "{told}");
+    let reported = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
+    assert_eq!(reported["knowledge"].as_array().unwrap().len(), 4, "{reported}");
 }
 
 #[test]
 fn knowledge_that_is_missing_is_told_in_an_event() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     stage.worker("<context><before>demo/nowhere</before></context>");
     let answer = stage.run("demo/work");
     assert_eq!(answer["status"], "success", "{answer:#}");
-    let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
-    assert!(told["missing"][0].as_str().unwrap().contains("demo/nowhere"), "{told}");
+    let reported = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
+    assert!(reported["missing"][0].as_str().unwrap().contains("demo/nowhere"), "{reported}");
 }
 
 #[test]
 fn knowledge_that_was_changed_is_not_told_and_the_log_says_so() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     knowledge(&stage, "rules", "Be kind.");
     let path = stage.world.project().join(".ai/knowledge/demo/rules.md");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -63,8 +63,8 @@ fn knowledge_that_was_changed_is_not_told_and_the_log_says_so() {
     let answer = stage.run("demo/work");
     let body = stage.mock.requests()[0].body.to_string();
     assert!(!body.contains("Be rude") && !body.contains("Be kind"), "{body}");
-    let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
-    assert_eq!(told["missing"].as_array().unwrap().len(), 1, "{told}");
+    let reported = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
+    assert_eq!(reported["missing"].as_array().unwrap().len(), 1, "{reported}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn hooks_speak_first_unless_the_directive_does_not_want_them() {
         ("thread_started", "wrap: true", "<context><suppress>greeting</suppress></context>"),
         ("thread_started", "wrap: true", "<context><suppress>demo/rules</suppress></context>"),
     ] {
-        let stage = Stage::new(script([returns("a", "x")]));
+        let stage = Setup::new(script([returns("a", "x")]));
         knowledge(&stage, "rules", "Be kind.");
         stage.worker(metadata);
         stage.world.signed("config/agent/hooks.yaml", &hooks(event, more));
@@ -112,8 +112,8 @@ fn keys_are_taken_out_of_what_a_hook_says_first() {
     stage.worker("<hooks><hook id=\"h\" event=\"thread_started\"><action primary=\"execute\" item_type=\"tool\" item_id=\"demo/leak\"/></hook></hooks>");
     let answer = stage.run("demo/work");
     assert_eq!(answer["status"], "success", "{answer:#}");
-    let told = stage.told(0);
-    assert!(told.contains("[secret]") && !told.contains(&key), "{told}");
+    let reported = stage.reported(0);
+    assert!(reported.contains("[secret]") && !reported.contains(&key), "{reported}");
     let log = json!(stage.log(&id_of(&answer)).iter().map(|event| event.payload.clone()).collect::<Vec<_>>())
         .to_string();
     assert!(!log.contains(&key));

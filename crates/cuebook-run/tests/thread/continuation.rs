@@ -4,11 +4,11 @@ use cuebook_mock::Script;
 use cuebook_run::{Kind, Money, Settings, Status};
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 /// A model that takes few tokens.
-fn small(script: Script) -> Stage {
-    Stage::with(script, Settings::default(), |yaml| {
+fn small(script: Script) -> Setup {
+    Setup::with(script, Settings::default(), |yaml| {
         yaml.replace("context_window: 100000", "context_window: 6000")
     })
 }
@@ -49,10 +49,13 @@ fn a_full_conversation_continues_with_the_rest_of_its_limits() {
     assert!(accounts.iter().all(|account| account.settled && account.held == Money::ZERO), "{accounts:?}");
     assert_eq!(accounts[0].limit + accounts[1].limit, Money::from_units(0.5), "the money was handed over");
     assert_eq!(accounts[0].spent + accounts[1].spent, spent);
-    // What the model is told: the prompt, the newest turn that fits, and the words of the directive's own.
-    let told = stage.told(2);
-    assert!(told.contains("Work for Ann.") && told.contains("Go on for Ann, in my words."), "{told}");
-    assert!(!told.contains("early words"), "{told}");
+    // What the model is reported: the prompt, the newest turn that fits, and the words of the directive's own.
+    let reported = stage.reported(2);
+    assert!(
+        reported.contains("Work for Ann.") && reported.contains("Go on for Ann, in my words."),
+        "{reported}"
+    );
+    assert!(!reported.contains("early words"), "{reported}");
     let kinds: Vec<Kind> = stage.log(&first.id).iter().rev().take(3).map(|event| event.kind).collect();
     assert_eq!(kinds, [Kind::Continued, Kind::Handoff, Kind::ContextFull]);
     // The chain can be seen from any of its threads.
@@ -123,7 +126,7 @@ fn a_thread_that_finds_nobody_to_go_on_waits() {
 #[test]
 fn a_long_result_is_read_in_pieces() {
     let item = "rye/agent/threads/internal/result";
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         call("a", "demo/long", json!({})),
         call("b", item, json!({"call_id": "a"})),
         call("c", item, json!({"call_id": "a", "offset": 8000})),

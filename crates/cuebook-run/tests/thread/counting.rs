@@ -8,12 +8,12 @@ use cuebook_run::{Entry, Kind, Money, Status};
 use serde_json::{Value as Json, json};
 
 use crate::resume::{elsewhere, wait_for};
-use crate::stage::*;
+use crate::setup::*;
 
 /// A stage where what fails is asked again at once.
-fn persistent(script: Script, more: &str) -> Stage {
+fn persistent(script: Script, more: &str) -> Setup {
     let retry = format!("retry: {{attempts: 4, base: 0.001, max: 0.001{more}}}");
-    let stage = Stage::with(script, Default::default(), |yaml| yaml.replace("retry: {attempts: 1}", &retry));
+    let stage = Setup::with(script, Default::default(), |yaml| yaml.replace("retry: {attempts: 1}", &retry));
     stage.worker("");
     stage
 }
@@ -24,7 +24,7 @@ fn sum(payloads: &[Json], name: &str) -> u64 {
 
 #[test]
 fn repeated_crashes_do_not_extend_the_time_limit() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
     let id = id_of(&answer);
@@ -159,7 +159,7 @@ fn a_call_that_was_cut_off_is_not_made_and_not_asked_for_again() {
             .finish("max_tokens")
     };
     for arguments in [r#"{"item_type": "tool", "item_id": "demo/no"#, "", "{}"] {
-        let stage = Stage::new(script([cut(arguments), says("It goes on."), returns("c", "x")]));
+        let stage = Setup::new(script([cut(arguments), says("It goes on."), returns("c", "x")]));
         stage.tool("note", "open(project_path + '/noted', 'a').write('x')\nreturn {}").worker("");
         let answer = stage.run("demo/work");
         assert_eq!((&answer["thread_status"], code_of(&answer)), (&json!("error"), "CB725"), "{answer:#}");
@@ -171,17 +171,17 @@ fn a_call_that_was_cut_off_is_not_made_and_not_asked_for_again() {
         let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
         assert!(message.contains("4096 tokens") && message.contains("a call of `rye_execute`"), "{message}");
         assert!(hint.contains("`max_output`") && hint.contains(&format!("resume {id}")), "{hint}");
-        // Whoever wants it to go on has the whole call made, and the model hears of the other one.
+        // A caller that wants it to go on has the whole call made, and the model hears of the other one.
         let finished = stage.resume(&id, json!({}));
         assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
         assert_eq!(std::fs::read_to_string(stage.world.project().join("noted")).unwrap(), "x");
-        assert!(stage.told(1).contains("Invalid JSON in tool arguments"), "{}", stage.told(1));
+        assert!(stage.reported(1).contains("Invalid JSON in tool arguments"), "{}", stage.reported(1));
     }
 }
 
 #[test]
 fn what_a_limit_on_money_says_is_enough_to_go_on() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"spend": 0.0001}));
     assert_eq!(answer["metadata"]["error"]["limit_code"], "spend_exceeded", "{answer:#}");
@@ -197,7 +197,7 @@ fn what_a_limit_on_money_says_is_enough_to_go_on() {
 #[test]
 fn limits_and_prices_are_in_one_currency() {
     let script = || script([returns("a", "x")]).forever();
-    let stage = Stage::new(script());
+    let stage = Setup::new(script());
     stage.worker("<limits spend=\"0.5\" spend_currency=\"EUR\" />");
     let answer = stage.run("demo/work");
     assert_eq!(code_of(&answer), "CB715", "{answer:#}");
@@ -206,7 +206,7 @@ fn limits_and_prices_are_in_one_currency() {
     assert!(text.contains("work.md"), "it says where: {answer:#}");
     assert!(stage.mock.requests().is_empty());
     // Prices can be in any currency, and then limits that name none are in that one.
-    let stage = Stage::with(script(), Default::default(), |yaml| format!("{yaml}currency: EUR\n"));
+    let stage = Setup::with(script(), Default::default(), |yaml| format!("{yaml}currency: EUR\n"));
     stage.worker("<limits spend=\"0.5\" spend_currency=\"EUR\" />");
     assert_eq!(stage.run("demo/work")["status"], "success");
     stage.worker("");
@@ -221,7 +221,7 @@ fn a_partial_answer_of_a_killed_process_counts() {
     let text = "word ".repeat(400);
     // The first words come late enough to be written down at once, and the last ones never.
     let slow = says(&text).pieces(200).first_byte_after(Duration::from_millis(700));
-    let stage = Stage::new(script([slow.stall_after(4000, Duration::from_secs(60)), returns("b", "x")]));
+    let stage = Setup::new(script([slow.stall_after(4000, Duration::from_secs(60)), returns("b", "x")]));
     stage.worker("");
     let mut process = elsewhere(&stage, "demo/work");
     assert!(stage.mock.wait_for_requests(1, Duration::from_secs(60)));
@@ -239,8 +239,11 @@ fn a_partial_answer_of_a_killed_process_counts() {
     assert_eq!(record.cost.estimated, read + come);
     // A dollar for a million tokens that are read, ten for those that are written.
     assert_eq!(record.cost.spend.nanos(), i64::try_from(read * 1_000 + come * 10_000).unwrap());
-    let told = &stage.payloads(&id, Kind::Interrupted)[0];
-    assert_eq!((&told["estimated"]["input"], &told["estimated"]["output"]), (&json!(read), &json!(come)));
+    let reported = &stage.payloads(&id, Kind::Interrupted)[0];
+    assert_eq!(
+        (&reported["estimated"]["input"], &reported["estimated"]["output"]),
+        (&json!(read), &json!(come))
+    );
     let finished = stage.resume(&id, json!({}));
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
     assert_eq!((finished.cost.output_tokens, finished.cost.estimated), (come + 10, read + come));

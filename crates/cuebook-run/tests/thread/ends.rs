@@ -7,7 +7,7 @@ use cuebook_mock::Script;
 use cuebook_run::store::{Change, Holder, New, Store};
 use cuebook_run::{Money, Status, ThreadId};
 
-use crate::stage::Stage;
+use crate::setup::Setup;
 
 fn running(store: &dyn Store, holder: Option<Holder>) -> ThreadId {
     let new = New {
@@ -27,7 +27,7 @@ fn running(store: &dyn Store, holder: Option<Holder>) -> ThreadId {
 
 #[test]
 fn cancel_reports_a_thread_that_still_runs_elsewhere() {
-    let stage = Stage::new(Script::new());
+    let stage = Setup::new(Script::new());
     let store = stage.store();
     // It has just taken the thread up, which is a sign of life.
     let elsewhere = Holder { host: "elsewhere".to_owned(), ..Holder::of_this_process() };
@@ -63,7 +63,7 @@ impl Stranger {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_of_somebody_else_is_never_ended() {
-    let stage = Stage::new(Script::new());
+    let stage = Setup::new(Script::new());
     let store = stage.store();
     let mut stranger = Stranger(Command::new("sleep").arg("300").stdin(Stdio::null()).spawn().unwrap());
     let id = running(&*store, Some(stranger.holder()));
@@ -76,7 +76,7 @@ fn a_program_of_somebody_else_is_never_ended() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_deaf_process_is_killed_if_it_runs_the_thread() {
-    let stage = Stage::new(Script::new());
+    let stage = Setup::new(Script::new());
     let store = stage.store();
     // A shell under our name, which does nothing when it is asked to end.
     let program = stage.world.project().join("cuebook");

@@ -5,11 +5,11 @@ use cuebook_run::{Kind, Settings, Status};
 use serde_json::json;
 
 use crate::resume::{COUNT, counted, elsewhere, wait_for};
-use crate::stage::*;
+use crate::setup::*;
 
 /// A model that takes few tokens, and counts more of them than anybody here would.
-fn small(script: Script) -> Stage {
-    Stage::with(script, Settings::default(), |yaml| {
+fn small(script: Script) -> Setup {
+    Setup::with(script, Settings::default(), |yaml| {
         yaml.replace("context_window: 100000", "context_window: 6000")
     })
 }
@@ -19,7 +19,7 @@ fn count(id: &str, parameters: serde_json::Value) -> Reply {
 }
 
 /// Runs the directive elsewhere, kills its process when it has counted, and takes the thread up.
-fn killed(stage: &Stage, asleep: impl Fn() -> bool) -> cuebook_run::ThreadId {
+fn killed(stage: &Setup, asleep: impl Fn() -> bool) -> cuebook_run::ThreadId {
     let mut process = elsewhere(stage, "demo/work");
     wait_for(asleep);
     process.kill().unwrap();
@@ -30,7 +30,7 @@ fn killed(stage: &Stage, asleep: impl Fn() -> bool) -> cuebook_run::ThreadId {
 }
 
 /// The conversation went on in another thread, and the first one was not asked again.
-fn handed_over(stage: &Stage, id: &cuebook_run::ThreadId) {
+fn handed_over(stage: &Setup, id: &cuebook_run::ThreadId) {
     let finished = stage.resume(id, json!({}));
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
     let [first, second] = &stage.records()[..] else { panic!("{:#?}", stage.records()) };
@@ -97,7 +97,7 @@ fn what_a_hook_decided_before_the_process_died_counts_once() {
     let stopped = stage.resume(&id, json!({}));
     assert_eq!((stopped.status, counted(&stage).as_str()), (Status::Suspended, "1hij"), "{stopped:?}");
     assert!(stopped.error.unwrap().to_string().contains("wait"));
-    // Whoever takes it up then has heard it.
+    // A caller that takes it up then has heard it.
     handed_over(&stage, &id);
     assert_eq!(counted(&stage), "1hij");
 }

@@ -7,13 +7,13 @@ use cuebook_mock::Reply;
 use cuebook_run::{Kind, Money, Status, Watch};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 const SLEEP: &str = "import time\nopen(project_path + '/begun', 'w').close()\ntime.sleep(30)\nopen(project_path + '/oops', 'w').close()\nreturn {}";
 
 #[test]
 fn a_tool_is_stopped_when_the_time_of_the_thread_is_over() {
-    let stage = Stage::new(script([call("a", "demo/sleep", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/sleep", json!({})), returns("b", "x")]));
     stage.tool("sleep", SLEEP).worker("");
     let began = Instant::now();
     let answer = stage.run_within("demo/work", json!({"duration_seconds": 1.5}));
@@ -33,7 +33,7 @@ fn a_tool_is_stopped_when_the_time_of_the_thread_is_over() {
 fn remaining_calls_run_after_a_resume() {
     // Two calls that are made one after another would both count; these are made at once, so only the time before them counts.
     let slow = call("a", "demo/note", json!({})).first_byte_after(Duration::from_millis(900));
-    let stage = Stage::new(script([slow, returns("b", "x")]));
+    let stage = Setup::new(script([slow, returns("b", "x")]));
     stage.tool("note", "open(project_path + '/noted', 'a').write('x')\nreturn {}").worker("");
     let answer = stage.run_within("demo/work", json!({"duration_seconds": 0.5}));
     assert_eq!(answer["metadata"]["error"]["limit_code"], "duration_seconds_exceeded", "{answer:#}");
@@ -44,7 +44,7 @@ fn remaining_calls_run_after_a_resume() {
 #[test]
 fn a_child_has_no_more_time_than_its_parent() {
     let slow = returns("c", "x").first_byte_after(Duration::from_secs(20));
-    let stage = Stage::new(script([spawn("p", "demo/work", json!({})), slow]));
+    let stage = Setup::new(script([spawn("p", "demo/work", json!({})), slow]));
     stage.worker("");
     stage.directive(
         "parent",
@@ -61,7 +61,7 @@ fn a_child_has_no_more_time_than_its_parent() {
     assert_eq!((account.held, account.reserved), (Money::ZERO, Money::ZERO), "{account:?}");
 }
 
-/// Somebody who loses patience.
+/// A user who loses patience.
 struct Impatient<'a>(&'a AtomicBool);
 
 impl Watch for Impatient<'_> {
@@ -81,7 +81,7 @@ fn wait_for(what: impl Fn() -> bool) {
 #[test]
 fn stopping_a_parent_stops_children_and_tools() {
     for by_store in [true, false] {
-        let stage = Stage::new(
+        let stage = Setup::new(
             script([spawn("p", "demo/work", json!({})), call("a", "demo/sleep", json!({}))]).forever(),
         );
         stage.tool("sleep", SLEEP).worker("");
@@ -120,7 +120,7 @@ fn stopping_a_parent_stops_children_and_tools() {
 
 #[test]
 fn a_waiting_child_is_cancelled_with_its_parent() {
-    let stage = Stage::new(
+    let stage = Setup::new(
         script([spawn("p", "demo/work", json!({})), call("a", "demo/sleep", json!({}))]).forever(),
     );
     stage.tool("sleep", SLEEP).worker("");
@@ -159,7 +159,7 @@ fn a_waiting_child_is_cancelled_with_its_parent() {
 #[test]
 fn money_that_a_denied_call_did_not_use_can_be_used() {
     // The whole of it is held for each answer.
-    let stage = Stage::new(script([call("a", "rye/bash/bash", json!({"command": "ls"})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "rye/bash/bash", json!({"command": "ls"})), returns("b", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"spend": 0.01}));
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -168,13 +168,13 @@ fn money_that_a_denied_call_did_not_use_can_be_used() {
 
 #[test]
 fn an_answer_is_asked_to_be_as_short_as_the_money_is() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"spend": 0.01}));
     assert_eq!(answer["status"], "success", "{answer:#}");
     let most = stage.mock.requests()[0].body["max_tokens"].as_u64().unwrap();
     assert!(most < 1000, "{most}");
-    // Too little for any answer: nobody is asked.
+    // Too little for any answer: no request is sent.
     let before = stage.mock.requests().len();
     let answer = stage.run_within("demo/work", json!({"spend": 0.0001}));
     assert_eq!(answer["metadata"]["error"]["limit_code"], "spend_exceeded", "{answer:#}");
@@ -187,12 +187,12 @@ fn numbers_that_are_too_large_to_count_are_limits_like_others() {
         json!({"turns": u64::MAX, "tokens": u64::MAX, "spawns": u64::MAX, "depth": u64::MAX, "duration_seconds": u64::MAX}),
         json!({"turns": 1e300, "spend": 1e300, "duration_seconds": 1e300}),
     ] {
-        let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+        let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
         stage.worker("");
         let answer = stage.run_within("demo/work", limits.clone());
         assert_eq!(answer["status"], "success", "{limits}: {answer:#}");
     }
-    let stage = Stage::new(script([returns("b", "x")]));
+    let stage = Setup::new(script([returns("b", "x")]));
     stage.worker("");
     for limits in [
         json!({"turns": -1}),
@@ -211,7 +211,7 @@ fn numbers_that_are_too_large_to_count_are_limits_like_others() {
 
 #[test]
 fn a_limit_on_money_needs_prices() {
-    let stage = Stage::with(script([returns("a", "x")]).forever(), Default::default(), |yaml| {
+    let stage = Setup::with(script([returns("a", "x")]).forever(), Default::default(), |yaml| {
         yaml.lines().filter(|line| !line.contains("price")).map(|line| format!("{line}\n")).collect()
     });
     stage.worker("");
@@ -231,7 +231,7 @@ fn a_limit_on_money_needs_prices() {
 
 #[test]
 fn a_model_that_declines_has_the_thread_fail() {
-    let stage = Stage::new(script([Reply::text("I will not.").finish("refusal")]).forever());
+    let stage = Setup::new(script([Reply::text("I will not.").finish("refusal")]).forever());
     stage.worker("");
     let answer = stage.run("demo/work");
     assert_eq!((code_of(&answer), &answer["thread_status"]), ("CB729", &json!("error")), "{answer:#}");
@@ -245,7 +245,7 @@ fn what_a_provider_does_not_count_is_counted_here() {
         Reply::call(id, "rye_execute", call)
     };
     let calls = || script([silent("a"), silent("b"), silent("c"), returns("d", "x")]);
-    let stage = Stage::new(calls());
+    let stage = Setup::new(calls());
     stage.tool("note", "return {}").worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
     let first = answer["cost"]["input_tokens"].as_u64().unwrap();

@@ -5,7 +5,7 @@ use cuebook_run::store::{Change, Holder};
 use cuebook_run::{Entry, Kind, Status};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 /// A hook that decides something.
 fn hook(event: &str, condition: &str, decision: &str) -> String {
@@ -22,7 +22,7 @@ fn param(name: &str, value: &str) -> String {
 
 #[test]
 fn a_hook_suspends_a_thread_when_its_condition_is_true() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         call("a", "demo/none", json!({})),
         call("b", "demo/none", json!({})),
         returns("c", "x"),
@@ -48,7 +48,7 @@ fn a_hook_suspends_a_thread_when_its_condition_is_true() {
 
 #[test]
 fn an_invalid_hook_keeps_a_thread_from_starting() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     let suspend = param("action", "suspend");
     let operator = "<condition path=\"cost.turns\" op=\"gtee\" value=\"2\"/>";
     for (hook, message, hint) in [
@@ -82,22 +82,25 @@ fn an_invalid_hook_keeps_a_thread_from_starting() {
 
 #[test]
 fn a_hook_whose_item_does_not_exist_is_told() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     let hooks = "<hooks><hook id=\"h\" event=\"after_step\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook>\
                  <hook id=\"c\" event=\"thread_started\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook></hooks>";
     stage.worker(hooks);
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
     let id = id_of(&answer);
-    let told = &stage.payloads(&id, Kind::Hook)[0];
-    assert!(told["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")), "{told}");
-    let told = &stage.payloads(&id, Kind::ContextInjected)[0];
-    assert!(told["hooks"][0]["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")), "{told}");
+    let reported = &stage.payloads(&id, Kind::Hook)[0];
+    assert!(reported["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")), "{reported}");
+    let reported = &stage.payloads(&id, Kind::ContextInjected)[0];
+    assert!(
+        reported["hooks"][0]["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")),
+        "{reported}"
+    );
 }
 
 #[test]
 fn a_hook_at_a_limit_lets_the_thread_fail() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
     let condition = "<condition path=\"limit_code\" value=\"turns_exceeded\"/>";
     stage.worker(&hook("limit", condition, &(param("action", "fail") + &param("error", "too long"))));
     let answer = stage.run_within("demo/work", json!({"turns": 2}));
@@ -106,7 +109,7 @@ fn a_hook_at_a_limit_lets_the_thread_fail() {
         (&json!("error"), &json!("too long")),
         "{answer:#}"
     );
-    // Another limit is none of its business.
+    // Another limit does not matter.
     let answer = stage.run_within("demo/work", json!({"tokens": 100}));
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
 }
@@ -118,7 +121,7 @@ fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
         (param("action", "fail"), "error", "a hook made the thread fail"),
         (param("action", "escalate"), "suspended", "a hook waits for a decision"),
     ] {
-        let stage = Stage::new(script([call("a", "demo/none", json!({}))]));
+        let stage = Setup::new(script([call("a", "demo/none", json!({}))]));
         stage.worker(&hook("after_step", "", &decision));
         let answer = stage.run("demo/work");
         assert_eq!((&answer["thread_status"], &answer["error"]), (&json!(status), &json!(why)), "{answer:#}");
@@ -130,7 +133,7 @@ fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
         );
         assert_eq!(hint, said);
     }
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]));
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]));
     let folder = stage.world.user().join(".ai/config/agent");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("hooks.yaml"), FILE).unwrap();
@@ -142,7 +145,7 @@ fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
 
 #[test]
 fn a_hook_that_suspends_at_an_error_leaves_the_way_on() {
-    let stage = Stage::new(script([Reply::error(400, "no")]));
+    let stage = Setup::new(script([Reply::error(400, "no")]));
     stage.worker(&hook("error", "", &param("action", "suspend")));
     let answer = stage.run("demo/work");
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
@@ -156,7 +159,7 @@ fn a_hook_that_suspends_at_an_error_leaves_the_way_on() {
 
 #[test]
 fn a_hook_retries_a_request_at_most_three_times() {
-    let stage = Stage::new(script([Reply::error(400, "no"), Reply::error(400, "no"), returns("a", "x")]));
+    let stage = Setup::new(script([Reply::error(400, "no"), Reply::error(400, "no"), returns("a", "x")]));
     let condition = "<condition path=\"classification.category\" value=\"permanent\"/>";
     stage.worker(&hook("error", condition, &param("action", "retry")));
     let answer = stage.run("demo/work");
@@ -173,7 +176,7 @@ fn a_hook_retries_a_request_at_most_three_times() {
 
 #[test]
 fn a_hook_refuses_what_is_returned_and_the_model_hears_why() {
-    let stage = Stage::new(script([returns("a", "bad"), returns("b", "good")]));
+    let stage = Setup::new(script([returns("a", "bad"), returns("b", "good")]));
     let condition = "<condition path=\"outputs.word\" value=\"bad\"/>";
     stage.worker(&hook(
         "directive_return",
@@ -188,7 +191,7 @@ fn a_hook_refuses_what_is_returned_and_the_model_hears_why() {
 
 #[test]
 fn a_hook_decides_what_happens_when_the_conversation_is_full() {
-    let stage = Stage::with(script([says("words").usage(5900, 10)]).forever(), Default::default(), |yaml| {
+    let stage = Setup::with(script([says("words").usage(5900, 10)]).forever(), Default::default(), |yaml| {
         yaml.replace("context_window: 100000", "context_window: 6000")
     });
     stage.worker(&hook(
@@ -203,7 +206,7 @@ fn a_hook_decides_what_happens_when_the_conversation_is_full() {
 
 #[test]
 fn end_hooks_are_logged_after_the_end() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     stage.tool("note", "open(project_path + '/ended', 'w').write(params['status'])\nreturn {'noted': True}");
     let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"><param name=\"status\">${status}</param></action>";
     stage.worker(&format!("<hooks><hook id=\"bye\" event=\"after_complete\">{action}</hook></hooks>"));
@@ -227,7 +230,7 @@ const FILE: &str = "hooks:\n  - id: mine\n    event: after_step\n    action:\n  
 
 #[test]
 fn hooks_of_the_user_hold_for_every_project() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
     stage.worker("");
     let folder = stage.world.user().join(".ai/config/agent");
     std::fs::create_dir_all(&folder).unwrap();
@@ -237,7 +240,7 @@ fn hooks_of_the_user_hold_for_every_project() {
 
 #[test]
 fn hooks_of_a_project_must_be_signed() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
     stage.worker("");
     stage.world.plain(".ai/config/agent/hooks.yaml", FILE);
     let answer = stage.run("demo/work");
@@ -250,7 +253,7 @@ fn hooks_of_a_project_must_be_signed() {
 
 #[test]
 fn an_item_chosen_by_values_needs_permission() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.tool("allowed", "open(project_path + '/allowed', 'w')\nreturn {}");
     let hook = |id: &str, event: &str, item: &str| {
         format!(
@@ -279,13 +282,13 @@ fn an_item_chosen_by_values_needs_permission() {
     assert!(error(0).contains("Permission denied"), "{ran:#?}");
     assert_eq!((error(1), error(2)), (String::new(), String::new()), "{ran:#?}");
     assert!(stage.world.project().join("allowed").exists());
-    let told = &stage.payloads(&id, Kind::ContextInjected)[0]["hooks"][0];
-    assert!(told["nothing"].as_str().unwrap().contains("Permission denied"), "{told}");
+    let reported = &stage.payloads(&id, Kind::ContextInjected)[0]["hooks"][0];
+    assert!(reported["nothing"].as_str().unwrap().contains("Permission denied"), "{reported}");
 }
 
 #[test]
 fn a_hook_that_stops_the_thread_at_its_return_is_obeyed() {
-    let stage = Stage::new(script([returns("a", "x"), returns("b", "y")]));
+    let stage = Setup::new(script([returns("a", "x"), returns("b", "y")]));
     let condition = "<condition path=\"outputs.word\" value=\"x\"/>";
     stage.worker(&hook(
         "directive_return",
@@ -305,7 +308,7 @@ fn a_hook_that_stops_the_thread_at_its_return_is_obeyed() {
 
 #[test]
 fn hooks_speak_again_when_another_thread_goes_on() {
-    let stage = Stage::with(
+    let stage = Setup::with(
         script([call("a", "demo/none", json!({})).usage(5900, 10), returns("b", "x")]),
         Default::default(),
         |yaml| yaml.replace("context_window: 100000", "context_window: 6000"),
@@ -316,14 +319,14 @@ fn hooks_speak_again_when_another_thread_goes_on() {
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
     let first = &stage.records()[0].id;
-    assert!(stage.told(1).contains(&format!("Half of it is done by {first}")), "{}", stage.told(1));
-    let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
-    assert_eq!(told["hooks"][0]["hook"], "again", "{told}");
+    assert!(stage.reported(1).contains(&format!("Half of it is done by {first}")), "{}", stage.reported(1));
+    let reported = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
+    assert_eq!(reported["hooks"][0]["hook"], "again", "{reported}");
 }
 
 #[test]
 fn a_limit_hook_that_may_have_run_is_not_repeated() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
     stage.tool("note", "open(project_path + '/notes', 'a').write('x')\nreturn {'noted': True}");
     let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"/>";
     stage.worker(&format!("<hooks><hook id=\"tell\" event=\"limit\">{action}</hook></hooks>"));

@@ -1,4 +1,4 @@
-//! What threads do and must not do, each with a model that says what it was told to say, real tools and a real store.
+//! What threads do and must not do, each with a scripted model, real tools and a real store.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
@@ -17,7 +17,7 @@ mod outputs;
 mod prompts;
 mod resume;
 mod safety;
-mod stage;
+mod setup;
 mod sums;
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,11 +3,11 @@
 use cuebook_run::{Kind, Status};
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 const ITEM: &str = "rye/agent/threads/orchestrator";
 
-fn boss(stage: &Stage) {
+fn boss(stage: &Setup) {
     let permissions = "<permissions><execute><directive>demo.*</directive><tool>demo.*</tool>\
                        <tool>rye.agent.threads.orchestrator</tool></execute></permissions>";
     stage.directive("boss", permissions, "Look after them.");
@@ -26,7 +26,7 @@ fn data(result: &(String, String)) -> Json {
 
 #[test]
 fn a_thread_sees_and_touches_nobody_but_itself_and_those_below() {
-    let stage = Stage::new(script([call("x", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("x", "demo/none", json!({}))]).forever());
     boss(&stage);
     let other = id_of(&stage.run_within("demo/work", json!({"turns": 1})));
     assert_eq!(stage.record(&other).status, Status::Suspended);
@@ -59,14 +59,14 @@ fn a_thread_sees_and_touches_nobody_but_itself_and_those_below() {
         (Status::Suspended, events),
         "untouched"
     );
-    // Whoever is no thread sees all of them.
+    // A caller that is no thread sees all of them.
     let seen = stage.world.tool(ITEM, json!({"operation": "get_status", "thread_id": other.as_str()}));
     assert_eq!(seen["data"]["status"], "suspended");
 }
 
 #[test]
 fn a_thread_looks_after_those_that_it_started() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("p", "demo/work", json!({})),
         returns("c", "x"),
         asks("l", "list_active", json!({})),
@@ -90,7 +90,7 @@ fn a_thread_looks_after_those_that_it_started() {
 #[test]
 fn what_a_child_did_can_be_read_by_its_parent() {
     let stage =
-        Stage::new(script([spawn("p", "demo/work", json!({})), returns("c", "x")]).text("first").forever());
+        Setup::new(script([spawn("p", "demo/work", json!({})), returns("c", "x")]).text("first").forever());
     boss(&stage);
     // The child's name is known only when it has begun, so the model says it in a second run of the same thread.
     let answer = stage.run_within("demo/boss", json!({"turns": 1}));
@@ -110,11 +110,11 @@ fn what_a_child_did_can_be_read_by_its_parent() {
     let finished = stage.resume(&id_of(&answer), json!({"turns": 20}));
     assert_eq!(finished.result, Some(json!("done")), "{finished:?}");
     let results = stage.results();
-    let told = |id: &str| data(results.iter().find(|(call, _)| call == id).unwrap())["data"].clone();
-    assert_eq!(told("a")["status"], "completed");
+    let reported = |id: &str| data(results.iter().find(|(call, _)| call == id).unwrap())["data"].clone();
+    assert_eq!(reported("a")["status"], "completed");
     assert!(results[2].1.contains("thread_started"), "{}", results[2].1);
-    assert_eq!(told("c")["results"][child.as_str()]["result"]["outputs"], json!({"word": "x"}));
-    assert_eq!(told("d")["results"][child.as_str()]["status"], "completed");
+    assert_eq!(reported("c")["results"][child.as_str()]["result"]["outputs"], json!({"word": "x"}));
+    assert_eq!(reported("d")["results"][child.as_str()]["status"], "completed");
     assert!(results[5].1.contains("has ended") || results[5].1.contains("completed"), "{}", results[5].1);
     assert_eq!(data(&results[5])["status"], "error", "what has ended stays as it is: {}", results[5].1);
     assert!(results[6].1.contains("cannot wait for itself"), "{}", results[6].1);
@@ -124,7 +124,7 @@ fn what_a_child_did_can_be_read_by_its_parent() {
 
 #[test]
 fn an_argument_of_the_wrong_type_is_refused() {
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     for (arguments, wanted) in [
         (
             json!({"operation": "run_prompt", "prompt": "p", "variables": [1]}),
@@ -160,7 +160,7 @@ fn an_argument_of_the_wrong_type_is_refused() {
 
 #[test]
 fn unknown_parameters_of_operations_are_refused() {
-    let stage = Stage::new(script([says("no")]).forever());
+    let stage = Setup::new(script([says("no")]).forever());
     std::fs::create_dir_all(stage.world.project().join("prompts")).unwrap();
     std::fs::write(
         stage.world.project().join("prompts/hello.prompty"),

@@ -4,7 +4,7 @@ use cuebook_mock::Reply;
 use cuebook_run::Kind;
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 #[test]
 fn the_first_valid_return_of_an_answer_counts() {
@@ -13,7 +13,7 @@ fn the_first_valid_return_of_an_answer_counts() {
         .and_call("second", "directive_return", json!({"word": "y"}))
         .and_call("third", "directive_return", json!({"status": "error", "error_detail": "no"}))
         .usage(100, 10);
-    let stage = Stage::new(script([answer]));
+    let stage = Setup::new(script([answer]));
     stage.worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -33,7 +33,7 @@ fn the_first_valid_return_of_an_answer_counts() {
 
 #[test]
 fn an_output_with_two_types_keeps_a_directive_from_beginning() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     let outputs = "  <outputs><output name=\"word\" type=\"string\"/>\n<output name=\"word\" type=\"integer\"/></outputs>\n";
     stage.directive("work", "", &format!("{outputs}---\nWork."));
     let answer = stage.run("demo/work");
@@ -45,7 +45,7 @@ fn an_output_with_two_types_keeps_a_directive_from_beginning() {
 
 #[test]
 fn the_log_says_of_an_output_what_the_model_is_told_of_it() {
-    let stage = Stage::new(script([returns("a", "x")]));
+    let stage = Setup::new(script([returns("a", "x")]));
     let outputs = "  <outputs><output name=\"word\"/><output name=\"more\" required=\"false\"/></outputs>\n";
     stage.directive("work", "", &format!("{outputs}---\nWork."));
     let id = id_of(&stage.run("demo/work"));

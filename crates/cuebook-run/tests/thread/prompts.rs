@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 
 use cuebook::Book;
 use cuebook_mock::Reply;
-use cuebook_run::{Began, Finished, Ignore, Kind, Resume, RunRequest, Status};
+use cuebook_run::{Finished, Ignore, Kind, Resume, RunRequest, Status, ThreadRun};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 pub const FORM: &str = "---\nname: form\nmodel: mock-model\noutputs:\n  - {name: city, kind: string, required: true}\n  - {name: people, kind: integer, required: true}\n---\nuser:\nName a city.\n";
 
 const GUIDE: &str = "# Task\nGreet.\n\n# Handbook\n```yaml section\nsummary: All rules.\nvisibility: summary\n\
                      tools: [{name: find_rule, description: Looks a rule up.}]\n```\nNever say goodbye.\n";
 
-fn book(stage: &Stage) -> Book {
+fn book(stage: &Setup) -> Book {
     Book::open(stage.world.project()).with_paths(true)
 }
 
 /// A prompt's file, from wherever the tests run.
-pub fn path(stage: &Stage, name: &str) -> String {
+pub fn path(stage: &Setup, name: &str) -> String {
     stage.world.project().join(name).to_string_lossy().into_owned()
 }
 
-fn finished(began: cuebook::Result<Began>) -> Finished {
+fn finished(began: cuebook::Result<ThreadRun>) -> Finished {
     match began.unwrap() {
-        Began::Finished(finished) => *finished,
-        Began::Detached { .. } => panic!("it runs elsewhere"),
+        ThreadRun::Finished(finished) => *finished,
+        ThreadRun::Detached { .. } => panic!("it runs elsewhere"),
     }
 }
 
-pub fn run(stage: &Stage, request: RunRequest) -> Finished {
+pub fn run(stage: &Setup, request: RunRequest) -> Finished {
     finished(stage.world.engine.run(
         &book(stage),
         &RunRequest { model: Some("mock-model".into()), ..request },
@@ -40,14 +40,18 @@ pub fn run(stage: &Stage, request: RunRequest) -> Finished {
 
 #[test]
 fn a_malformed_answer_is_asked_again_then_fails() {
-    let stage = Stage::new(script([says("Dunedin"), says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
+    let stage = Setup::new(script([says("Dunedin"), says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
     stage.world.plain("form.prompty", FORM);
     let request = RunRequest { prompt: path(&stage, "form.prompty"), ..RunRequest::default() };
     let done = run(&stage, request.clone());
     assert_eq!(done.result, Some(json!({"city": "Dunedin", "people": 130_000})), "{done:?}");
-    assert!(stage.told(1).contains("does not have the requested form"), "{}", stage.told(1));
-    assert!(!stage.told(1).contains("ask the model"), "the hint is for developers: {}", stage.told(1));
-    // One that was interrupted is found again by whoever takes it up, wherever that is.
+    assert!(stage.reported(1).contains("does not have the requested form"), "{}", stage.reported(1));
+    assert!(
+        !stage.reported(1).contains("ask the model"),
+        "the hint is for developers: {}",
+        stage.reported(1)
+    );
+    // One that was interrupted is found again by a caller that takes it up, wherever that is.
     stage.mock.play(script([says("Rome"), says("{\"city\": \"Rome\", \"people\": 2800000}")]));
     let limited = RunRequest { limit_overrides: map(json!({"turns": 1})), ..request.clone() };
     let stopped = run(&stage, limited);
@@ -68,7 +72,7 @@ const REVIEW: &str = "---\nname: Review\noutput:\n  verdict: {kind: string, requ
 
 #[test]
 fn every_declared_output_is_looked_at_by_name_and_type() {
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     stage.world.plain("prompts/review.sections.md", REVIEW);
     stage.world.plain("form.prompty", FORM);
     let review = RunRequest { prompt: "review".into(), ..RunRequest::default() };
@@ -92,7 +96,7 @@ fn every_declared_output_is_looked_at_by_name_and_type() {
         assert_eq!(error.code(), cuebook::Code::OutputsMissing, "{reply}");
         assert!(error.diagnostic().message.contains(why), "{reply}: {}", error.diagnostic().message);
         assert_eq!(stage.mock.requests().len() - before, 4, "{reply}");
-        assert!(stage.told(before + 1).contains(why), "{reply}: {}", stage.told(before + 1));
+        assert!(stage.reported(before + 1).contains(why), "{reply}: {}", stage.reported(before + 1));
     }
     // What need not be given may be missing, or `null`, or among words.
     for reply in [
@@ -112,7 +116,7 @@ fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
         Reply::call("o", "open_sections", json!({"section_keys": ["handbook"], "reason": "rules"}))
             .usage(50, 5)
     };
-    let stage = Stage::new(script([opens(), says("Hello.")]));
+    let stage = Setup::new(script([opens(), says("Hello.")]));
     stage.tool("rule", "return {'rule': 'be kind'}");
     stage.world.plain("prompts/guide.sections.md", GUIDE);
     let request = RunRequest {
@@ -123,7 +127,7 @@ fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
     };
     let stopped = run(&stage, request);
     assert_eq!(stopped.status, Status::Suspended, "{stopped:?}");
-    assert!(!stage.told(0).contains("Never say goodbye."));
+    assert!(!stage.reported(0).contains("Never say goodbye."));
     stage.mock.play(script([Reply::call("f", "find_rule", json!({})).usage(50, 5), says("Hello.")]));
     let how = Resume { limit_overrides: map(json!({"turns": 9})), ..Resume::default() };
     let refused =
@@ -135,7 +139,7 @@ fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
     let done =
         finished(stage.world.engine.resume_with(None, Some(&book(&stage)), &stopped.id, &how, &Ignore));
     assert_eq!(done.result, Some(json!("Hello.")), "{done:?}");
-    assert!(stage.told(1).contains("Never say goodbye."), "{}", stage.told(1));
+    assert!(stage.reported(1).contains("Never say goodbye."), "{}", stage.reported(1));
     assert!(stage.results().iter().any(|(_, text)| text.contains("be kind")), "{:?}", stage.results());
     let resumed = &stage.payloads(&done.id, Kind::Resumed)[0];
     assert!(resumed.get("prompt_changed").is_none(), "{resumed}");
@@ -146,7 +150,7 @@ fn a_prompt_with_open_sections_goes_on_in_another_thread() {
     let opens = Reply::call("o", "open_sections", json!({"section_keys": ["handbook"], "reason": "rules"}))
         .usage(50, 5);
     let full = Reply::call("f", "find_rule", json!({})).usage(5900, 5);
-    let stage = Stage::with(script([opens, full, says("Hello.")]), Default::default(), |yaml| {
+    let stage = Setup::with(script([opens, full, says("Hello.")]), Default::default(), |yaml| {
         yaml.replace("context_window: 100000", "context_window: 6000")
     });
     stage.tool("rule", "return {'rule': 'be kind'}");
@@ -177,19 +181,19 @@ fn tools_of_a_prompt_have_no_keys_and_run_in_its_thread() {
     };
     let done = run(&stage, request);
     assert_eq!(done.result, Some(json!("Done.")), "{done:?}");
-    let told = &stage.results()[0].1;
-    assert!(!told.contains(&key) && told.contains(done.id.as_str()), "{told}");
+    let reported = &stage.results()[0].1;
+    assert!(!reported.contains(&key) && reported.contains(done.id.as_str()), "{reported}");
 }
 
 #[test]
 fn an_answer_that_is_cut_off_is_no_plain_success() {
     let cut = |text: &str| says(text).finish("max_tokens");
-    let stage = Stage::new(script([cut("Once upon a")]));
+    let stage = Setup::new(script([cut("Once upon a")]));
     stage.world.plain("tale.prompty", "---\nname: tale\nmodel: mock-model\n---\nuser:\nTell me a tale.\n");
     stage.world.plain("form.prompty", FORM);
     let request = |name: &str| RunRequest { prompt: path(&stage, name), ..RunRequest::default() };
     let done = run(&stage, request("tale.prompty"));
-    // Words are worth something also if their end is missing, but whoever reads them has to know.
+    // Words are worth something also if their end is missing, but a caller that reads them has to know.
     assert_eq!(
         (done.status, done.result.clone()),
         (Status::Completed, Some(json!("Once upon a"))),
@@ -198,7 +202,7 @@ fn an_answer_that_is_cut_off_is_no_plain_success() {
     let note = done.note.as_deref().unwrap();
     assert!(note.contains("was cut off") && note.contains("4096") && note.contains("`max_output`"), "{note}");
     assert_eq!(stage.payloads(&done.id, Kind::Completed)[0]["note"], note);
-    // Half of a form is none, and a reminder would be cut off and paid for as well.
+    // Half a form is invalid, and a reminder would be cut off and paid for as well.
     stage.mock.play(script([cut("{\"city\": \"Dun")]).forever());
     let before = stage.mock.requests().len();
     let done = run(&stage, request("form.prompty"));

@@ -8,7 +8,7 @@ use cuebook_mock::Reply;
 use cuebook_run::{Engine, ExecuteRequest, Fence, Ignore, Kind, Resume, Settings, Status, rebuild};
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 /// What a process has to do: the project, the user, the directive.
 const JOB: &str = "CUEBOOK_THREAD_TEST_JOB";
@@ -23,7 +23,7 @@ fn helper() {
     engine.answer(&ExecuteRequest { thread: true, ..ExecuteRequest::directive(directive) }, &Ignore);
 }
 
-pub fn elsewhere(stage: &Stage, directive: &str) -> Child {
+pub fn elsewhere(stage: &Setup, directive: &str) -> Child {
     let job = format!("{}\n{}\n{directive}", stage.world.project().display(), stage.world.user().display());
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "resume::helper"]).env(JOB, job).stdout(Stdio::null()).stderr(Stdio::null());
@@ -40,7 +40,7 @@ pub fn wait_for(what: impl Fn() -> bool) {
 
 pub const COUNT: &str = "open(project_path + '/count', 'a').write(params['n'])\nif params.get('sleep'):\n    import time\n    time.sleep(60)\nreturn {'n': params['n']}";
 
-pub fn counted(stage: &Stage) -> String {
+pub fn counted(stage: &Setup) -> String {
     std::fs::read_to_string(stage.world.project().join("count")).unwrap_or_default()
 }
 
@@ -56,7 +56,7 @@ fn a_tool_that_may_have_run_is_not_repeated() {
         "rye_execute",
         json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "2", "sleep": true}}),
     );
-    let stage = Stage::new(script([both.usage(100, 10), returns("c", "x")]));
+    let stage = Setup::new(script([both.usage(100, 10), returns("c", "x")]));
     stage.tool("count", COUNT).worker("");
     let mut process = elsewhere(&stage, "demo/work");
     wait_for(|| counted(&stage).len() == 2);
@@ -85,7 +85,7 @@ fn results_are_kept_while_other_calls_run() {
         "rye_execute",
         json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "2"}}),
     );
-    let stage = Stage::new(script([both.usage(100, 10), returns("c", "x")]));
+    let stage = Setup::new(script([both.usage(100, 10), returns("c", "x")]));
     stage.tool("count", COUNT).worker("");
     let mut process = elsewhere(&stage, "demo/work");
     wait_for(|| counted(&stage).len() == 2);
@@ -109,7 +109,7 @@ fn results_are_kept_while_other_calls_run() {
 
 #[test]
 fn a_missing_answer_is_asked_again_and_counted() {
-    let stage = Stage::new(script([returns("a", "x").first_byte_after(Duration::from_secs(60))]));
+    let stage = Setup::new(script([returns("a", "x").first_byte_after(Duration::from_secs(60))]));
     stage.worker("<limits spend=\"0.1\"/>");
     let mut process = elsewhere(&stage, "demo/work");
     assert!(stage.mock.wait_for_requests(1, Duration::from_secs(30)));
@@ -122,8 +122,8 @@ fn a_missing_answer_is_asked_again_and_counted() {
     assert!(cost.input_tokens > 0 && cost.estimated == cost.input_tokens, "{cost:?}");
     let held = cost.spend;
     assert_eq!(held.nanos(), i64::try_from(cost.input_tokens * 1_000).unwrap());
-    let told = &stage.payloads(&id, Kind::Interrupted)[0]["estimated"];
-    assert_eq!(*told, json!({"input": cost.input_tokens, "output": 0, "spend": held.to_json()}));
+    let reported = &stage.payloads(&id, Kind::Interrupted)[0]["estimated"];
+    assert_eq!(*reported, json!({"input": cost.input_tokens, "output": 0, "spend": held.to_json()}));
     assert_eq!(stage.store().account(&id).unwrap().unwrap().held.nanos(), 0);
     stage.mock.play(script([returns("b", "x")]));
     let finished = stage.resume(&id, json!({"spend": 0.5}));
@@ -142,7 +142,7 @@ fn a_log_can_be_rebuilt_wherever_it_ends() {
     .and_call("b", "rye_execute", json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {}}))
     .usage(100, 10);
     let stage =
-        Stage::new(script([two, says("hm"), call("a", "demo/count", json!({"n": "3"})), returns("c", "x")]));
+        Setup::new(script([two, says("hm"), call("a", "demo/count", json!({"n": "3"})), returns("c", "x")]));
     stage.tool("count", COUNT).worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["status"], "success", "{answer:#}");
@@ -205,7 +205,7 @@ fn a_call_with_the_name_of_an_earlier_one_gets_another_name() {
         "rye_execute",
         json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "4"}}),
     );
-    let stage = Stage::new(script([twice, again.usage(100, 10), returns("same", "x")]));
+    let stage = Setup::new(script([twice, again.usage(100, 10), returns("same", "x")]));
     stage.tool("count", COUNT).worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["status"], "success", "{answer:#}");
@@ -221,7 +221,7 @@ fn a_call_with_the_name_of_an_earlier_one_gets_another_name() {
 
 #[test]
 fn a_thread_is_taken_up_again_and_again() {
-    let stage = Stage::new(script(
+    let stage = Setup::new(script(
         (0..6)
             .map(|n| call(&format!("c{n}"), "demo/count", json!({"n": n.to_string()})))
             .chain([returns("z", "x")]),
@@ -246,22 +246,22 @@ fn a_thread_is_taken_up_again_and_again() {
 
 #[test]
 fn a_reminder_that_a_limit_kept_from_the_model_is_told_later() {
-    let stage = Stage::new(script([says("just words"), returns("a", "x")]));
+    let stage = Setup::new(script([says("just words"), returns("a", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
     let finished = stage.resume(&id_of(&answer), json!({"turns": 5}));
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
-    let told = stage.told(1);
+    let reported = stage.reported(1);
     assert!(
-        told.contains("just words") && told.contains("You have not called directive_return yet"),
-        "{told}"
+        reported.contains("just words") && reported.contains("You have not called directive_return yet"),
+        "{reported}"
     );
 }
 
 #[test]
 fn a_thread_without_outputs_can_resume() {
-    let stage = Stage::new(script([says("just words")]).forever());
+    let stage = Setup::new(script([says("just words")]).forever());
     stage.worker("");
     let answer = stage.run("demo/work");
     assert_eq!(code_of(&answer), "CB725", "{answer:#}");
@@ -274,7 +274,7 @@ fn a_thread_without_outputs_can_resume() {
 
 #[test]
 fn a_prompt_that_changed_since_is_told_in_the_log() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
     stage.directive(
@@ -289,12 +289,12 @@ fn a_prompt_that_changed_since_is_told_in_the_log() {
         stage.payloads(&id, Kind::Resumed)[0]["prompt_changed"],
         "the directive has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
     );
-    assert!(stage.told(1).contains("Work.") && !stage.told(1).contains("Rest."));
+    assert!(stage.reported(1).contains("Work.") && !stage.reported(1).contains("Rest."));
 }
 
 #[test]
 fn another_model_brings_its_own_measures() {
-    let stage = Stage::with(
+    let stage = Setup::with(
         script([call("a", "demo/none", json!({})), returns("b", "x")]),
         Default::default(),
         |yaml| {
@@ -323,7 +323,7 @@ fn another_model_brings_its_own_measures() {
 
 #[test]
 fn two_who_take_up_the_same_thread_at_once_do_not_both_get_it() {
-    let stage = Stage::new(
+    let stage = Setup::new(
         script([
             call("a", "demo/none", json!({})),
             returns("b", "x").first_byte_after(Duration::from_millis(300)),
@@ -347,11 +347,11 @@ fn two_who_take_up_the_same_thread_at_once_do_not_both_get_it() {
 #[test]
 fn a_log_cannot_allow_more_than_the_directive_does() {
     let stage =
-        Stage::new(script([call("a", "rye/bash/bash", json!({"command": "touch oops"})), returns("b", "x")]));
+        Setup::new(script([call("a", "rye/bash/bash", json!({"command": "touch oops"})), returns("b", "x")]));
     stage.tool("count", COUNT);
     let may = |what: &str| format!("<permissions><execute><tool>{what}</tool></execute></permissions>");
     let hook = "<hooks><hook id=\"h\" event=\"after_step\"><action primary=\"execute\" item_type=\"tool\" item_id=\"demo/count\"><param name=\"n\">1</param></action></hook></hooks>";
-    // As if somebody had written such a log by hand.
+    // As if a user had written such a log by hand.
     stage.directive("work", &(may("rye.bash.*") + hook), &format!("{WORD}---\nWork."));
     let answer = stage.run_within("demo/work", json!({"turns": 0}));
     stage.worker("");
@@ -359,7 +359,7 @@ fn a_log_cannot_allow_more_than_the_directive_does() {
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
     assert_eq!(stage.payloads(&finished.id, Kind::Denied).len(), 1);
     assert!(!stage.world.project().join("oops").exists() && counted(&stage).is_empty());
-    // Without a directive that somebody vouches for, nobody says what it may do.
+    // Without a directive that a user vouches for, no one says what it may do.
     let answer = stage.run_within("demo/work", json!({"turns": 0}));
     let path = stage.world.project().join(".ai/directives/demo/work.md");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -372,7 +372,7 @@ fn a_log_cannot_allow_more_than_the_directive_does() {
 
 #[test]
 fn a_log_that_was_changed_is_not_gone_on_with() {
-    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/none", json!({}))]).forever());
     stage.worker("");
     let id = id_of(&stage.run_within("demo/work", json!({"turns": 1})));
     let file = stage.world.project().join(".ai/state/threads.db");
@@ -388,7 +388,7 @@ fn a_log_that_was_changed_is_not_gone_on_with() {
 
 #[test]
 fn a_thread_of_another_process_is_stopped_within_a_second() {
-    let stage = Stage::new(script([call("a", "demo/count", json!({"n": "1", "sleep": true}))]).forever());
+    let stage = Setup::new(script([call("a", "demo/count", json!({"n": "1", "sleep": true}))]).forever());
     stage.tool("count", COUNT).worker("");
     let mut process = elsewhere(&stage, "demo/work");
     wait_for(|| counted(&stage).len() == 1);

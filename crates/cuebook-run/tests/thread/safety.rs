@@ -4,7 +4,7 @@ use cuebook_mock::Reply;
 use cuebook_run::Kind;
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 #[test]
 fn tools_see_no_provider_keys() {
@@ -16,12 +16,12 @@ fn tools_see_no_provider_keys() {
     stage.tool("look", &code).worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["status"], "success", "{answer:#}");
-    let told = &stage.results()[0].1;
-    let told: Json = serde_json::from_str(told).unwrap();
+    let reported = &stage.results()[0].1;
+    let reported: Json = serde_json::from_str(reported).unwrap();
     assert_eq!(
-        (&told["data"]["seen"], &told["data"]["known"]),
+        (&reported["data"]["seen"], &reported["data"]["known"]),
         (&Json::Null, &json!("a[secret]b")),
-        "{told:#}"
+        "{reported:#}"
     );
     for event in stage.log(&id_of(&answer)) {
         assert!(!event.text.contains(&key), "{} {}", event.kind, event.text);
@@ -43,9 +43,9 @@ fn a_model_that_says_a_key_does_not_have_it_written_down() {
 
 #[test]
 fn a_model_stays_in_its_project() {
-    let elsewhere = Stage::new(script([]));
+    let elsewhere = Setup::new(script([]));
     elsewhere.tool("here", "open(project_path + '/oops', 'w')\nreturn {}");
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     stage.tool("here", "return {'where': project_path}").worker("");
     let other = elsewhere.world.project();
     let arguments =
@@ -64,7 +64,7 @@ fn a_model_copies_items_into_its_project_only() {
             json!({"item_type": "tool", "item_id": "rye/bash/bash", "source": "system", "destination": to});
         Reply::call(id, "rye_load", arguments).usage(100, 10)
     };
-    let stage = Stage::new(script([copy("a", "user"), copy("b", "project"), returns("c", "x")]));
+    let stage = Setup::new(script([copy("a", "user"), copy("b", "project"), returns("c", "x")]));
     let permissions = "<permissions><load><tool>*</tool></load></permissions>";
     stage.directive("work", permissions, &format!("{WORD}---\nWork."));
     let answer = stage.run("demo/work");
@@ -94,7 +94,7 @@ fn ids_with_tricks_in_them_run_nothing() {
         "demo/x.py",
     ];
     let calls = ids.iter().enumerate().map(|(at, id)| call(&format!("c{at}"), id, json!({})));
-    let stage = Stage::new(script(calls.chain([returns("z", "x")])));
+    let stage = Setup::new(script(calls.chain([returns("z", "x")])));
     stage.tool("x", "open(project_path + '/oops', 'w')\nreturn {}").worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 50}));
     assert_eq!(answer["status"], "success", "{answer:#}");
@@ -127,7 +127,7 @@ fn arguments_of_any_kind_are_answered_and_break_nothing() {
     replies.push(Reply::call("s", "rye_search", json!({"scope": "tool", "query": ""})).usage(9, 9));
     replies.push(Reply::call("d", "directive_return", json!({"word": {"deep": [1]}})).usage(9, 9));
     replies.push(returns("z", "x"));
-    let stage = Stage::new(script(replies));
+    let stage = Setup::new(script(replies));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 50}));
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -146,7 +146,7 @@ fn what_is_called_beside_a_return_is_done_and_the_return_counts() {
         .and_call("b", "rye_execute", json!({"item_type": "tool", "item_id": "demo/note", "parameters": {}}))
         .and_call("c", "directive_return", json!({"word": "y"}))
         .usage(100, 10);
-    let stage = Stage::new(script([both]));
+    let stage = Setup::new(script([both]));
     stage.tool("note", "open(project_path + '/noted', 'w')\nreturn {}").worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -157,7 +157,7 @@ fn what_is_called_beside_a_return_is_done_and_the_return_counts() {
 
 #[test]
 fn a_directive_without_permissions_can_do_nothing_but_return() {
-    let stage = Stage::new(script([call("a", "demo/x", json!({})), returns("b", "x")]));
+    let stage = Setup::new(script([call("a", "demo/x", json!({})), returns("b", "x")]));
     stage.tool("x", "open(project_path + '/oops', 'w')\nreturn {}");
     stage.directive("work", "", &format!("{WORD}---\nWork."));
     let answer = stage.run("demo/work");

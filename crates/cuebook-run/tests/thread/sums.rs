@@ -3,7 +3,7 @@
 use cuebook_run::{Money, Settings, Status};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 #[test]
 fn an_answer_tells_what_the_whole_conversation_cost() {
@@ -12,7 +12,7 @@ fn an_answer_tells_what_the_whole_conversation_cost() {
         call("b", "demo/none", json!({})).usage(5500, 100),
         returns("c", "x").usage(700, 30),
     ]);
-    let stage = Stage::with(script, Settings::default(), |yaml| {
+    let stage = Setup::with(script, Settings::default(), |yaml| {
         yaml.replace("context_window: 100000", "context_window: 6000")
     });
     stage.worker("");
@@ -29,7 +29,7 @@ fn an_answer_tells_what_the_whole_conversation_cost() {
 
 #[test]
 fn what_a_child_spent_that_waits_for_somebody_is_told() {
-    let stage = Stage::new(script([
+    let stage = Setup::new(script([
         spawn("s", "demo/kid", json!({"limit_overrides": {"turns": 1}})),
         call("k", "demo/none", json!({})).usage(2000, 20),
         returns("r", "x"),

@@ -3,7 +3,7 @@
 use cuebook_run::{Kind, Settings};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
 const LOOK: &str = "I look.\n<invoke name=\"rye_execute\">\n<parameter name=\"item_type\">tool</parameter>\n<parameter name=\"item_id\">demo/echo</parameter>\n<parameter name=\"parameters\">{\"n\": \"seven\"}</parameter>\n</invoke>";
 const RETURN: &str = "<invoke name=\"directive_return\"><parameter name=\"word\">x</parameter></invoke>";
@@ -16,7 +16,7 @@ fn tools_are_told_called_and_answered_in_text() {
             true => yaml.replace("    max_output: 4096\n", &format!("    max_output: 4096\n{setting}")),
             false => format!("{yaml}{setting}"),
         };
-        let stage = Stage::with(script([says(LOOK), says(RETURN)]), Settings::default(), change);
+        let stage = Setup::with(script([says(LOOK), says(RETURN)]), Settings::default(), change);
         stage.tool("echo", "return {'got': params['n']}").worker("");
         let answer = stage.run("demo/work");
         assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -28,8 +28,8 @@ fn tools_are_told_called_and_answered_in_text() {
             assert!(system.contains("rye_execute") && system.contains("directive_return"), "{system}");
             assert!(system.contains("<invoke name="), "{system}");
         }
-        let told = requests[1].body["messages"].as_array().unwrap();
-        let last = told.last().unwrap();
+        let reported = requests[1].body["messages"].as_array().unwrap();
+        let last = reported.last().unwrap();
         assert_eq!(last["role"], "user", "{last}");
         let words = last.to_string();
         assert!(words.contains("<result name=") && words.contains("seven"), "{words}");

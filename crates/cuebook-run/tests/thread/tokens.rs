@@ -3,10 +3,10 @@
 use cuebook_run::{Kind, Status};
 use serde_json::json;
 
-use crate::stage::*;
+use crate::setup::*;
 
-fn stage() -> Stage {
-    let stage = Stage::new(script([
+fn stage() -> Setup {
+    let stage = Setup::new(script([
         call("a", "demo/none", json!({})).usage(2700, 40),
         call("b", "demo/none", json!({})).usage(2800, 40),
         returns("c", "x").usage(2900, 40),

@@ -14,10 +14,10 @@ use futures_core::Stream as _;
 use serde_json::json;
 
 use crate::prompts::FORM;
-use crate::stage::*;
+use crate::setup::*;
 
 /// An engine and a book that threads share, in the project of a stage.
-fn shared(stage: &Stage) -> (Arc<Engine>, Arc<Book>) {
+fn shared(stage: &Setup) -> (Arc<Engine>, Arc<Book>) {
     let spaces = Spaces::new(&stage.world.project(), Some(&stage.world.user()));
     let engine = Engine::new(spaces.clone()).with_settings(stage.world.engine.settings().clone());
     (Arc::new(engine), Arc::new(Book::open(stage.world.project()).with_spaces(spaces)))
@@ -34,7 +34,7 @@ fn a_thread_reports_events_and_joins_with_typed_outputs() {
         city: String,
         people: u64,
     }
-    let stage = Stage::new(script([says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
+    let stage = Setup::new(script([says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
     stage.world.plain("prompts/form.prompty", FORM);
     let (engine, book) = shared(&stage);
     let thread = engine.start(&book, form()).unwrap();
@@ -61,7 +61,7 @@ fn a_thread_reports_events_and_joins_with_typed_outputs() {
 
 #[test]
 fn a_thread_that_cannot_begin_is_an_error_of_start() {
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     stage.world.plain("prompts/form.prompty", FORM);
     let (engine, book) = shared(&stage);
     let missing = engine.start(&book, RunRequest::new("from")).unwrap_err();
@@ -75,7 +75,7 @@ fn a_thread_that_cannot_begin_is_an_error_of_start() {
 
 #[test]
 fn a_thread_that_reached_a_limit_is_resumed_with_another() {
-    let stage = Stage::new(script([says("no"), says("{\"city\": \"Rome\", \"people\": 1}")]));
+    let stage = Setup::new(script([says("no"), says("{\"city\": \"Rome\", \"people\": 1}")]));
     stage.world.plain("prompts/form.prompty", FORM);
     let (engine, book) = shared(&stage);
     let thread = engine.start(&book, form().limit("turns", 1)).unwrap();
@@ -94,7 +94,7 @@ fn a_thread_that_reached_a_limit_is_resumed_with_another() {
 
 #[test]
 fn a_cancelled_thread_stops_its_tool() {
-    let stage = Stage::new(script([call("c1", "demo/sleep", json!({}))]).forever());
+    let stage = Setup::new(script([call("c1", "demo/sleep", json!({}))]).forever());
     stage.worker("").tool("sleep", "import time\ntime.sleep(600)");
     let (engine, book) = shared(&stage);
     let thread = engine.start(&book, RunRequest::new("demo/work")).unwrap();
@@ -110,7 +110,7 @@ fn a_cancelled_thread_stops_its_tool() {
 
 #[test]
 fn updates_are_a_stream() {
-    let stage = Stage::new(script([says("{\"city\": \"Rome\", \"people\": 1}")]));
+    let stage = Setup::new(script([says("{\"city\": \"Rome\", \"people\": 1}")]));
     stage.world.plain("prompts/form.prompty", FORM);
     let (engine, book) = shared(&stage);
     let thread = engine.start(&book, form()).unwrap();
@@ -130,7 +130,7 @@ fn updates_are_a_stream() {
 
 #[test]
 fn items_are_signed_verified_found_loaded_and_executed() {
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     let (engine, _) = shared(&stage);
     let spaces = Spaces::new(&stage.world.project(), Some(&stage.world.user()));
     SigningKey::from_seed(&std::array::from_fn(|at| at as u8)).unwrap().save(&spaces, false).unwrap();
@@ -174,7 +174,7 @@ fn items_are_signed_verified_found_loaded_and_executed() {
 
 #[test]
 fn a_tool_returns_data_and_its_failure_is_an_error_with_it() {
-    let stage = Stage::new(script([]));
+    let stage = Setup::new(script([]));
     stage.tool("double", "return {'twice': 2 * params['n']}").tool("fail", "raise ValueError('no tea')");
     let (engine, _) = shared(&stage);
     let request = ExecuteRequest::tool("demo/double").parameter("n", 21);

@@ -1,4 +1,4 @@
-//! Answers that are not whole: paused, ended for a reason that nobody knows, or empty.
+//! Answers that are not whole: paused, ended for a reason that is unknown, or empty.
 
 use cuebook::Code;
 use cuebook_mock::Reply;
@@ -6,16 +6,16 @@ use cuebook_run::{Finished, Kind, RunRequest, Settings, Status};
 use serde_json::json;
 
 use crate::prompts::{FORM, path, run};
-use crate::stage::*;
+use crate::setup::*;
 
 const TALE: &str = "---\nname: tale\nmodel: mock-model\n---\nuser:\nTell me a tale.\n";
 
-fn tale(stage: &Stage) -> Finished {
+fn tale(stage: &Setup) -> Finished {
     stage.world.plain("tale.prompty", TALE);
     run(stage, RunRequest { prompt: path(stage, "tale.prompty"), ..RunRequest::default() })
 }
 
-fn form(stage: &Stage) -> Finished {
+fn form(stage: &Setup) -> Finished {
     stage.world.plain("form.prompty", FORM);
     run(stage, RunRequest { prompt: path(stage, "form.prompty"), ..RunRequest::default() })
 }
@@ -25,7 +25,7 @@ fn a_turn_that_is_paused_is_sent_again_as_it_is_and_goes_on() {
     let paused = |text: &str| says(text).finish("pause_turn");
     for stream in ["stream: true\n", "stream: false\n"] {
         let replies = script([paused("Once upon "), paused("a time "), says("it ended.")]);
-        let stage = Stage::with(replies, Settings::default(), |yaml| format!("{yaml}{stream}"));
+        let stage = Setup::with(replies, Settings::default(), |yaml| format!("{yaml}{stream}"));
         let done = tale(&stage);
         assert_eq!(done.result, Some(json!("Once upon a time it ended.")), "{done:?}");
         assert_eq!((done.status, done.note.as_deref(), done.cost.turns), (Status::Completed, None, 3));
@@ -73,7 +73,7 @@ fn results_of_provider_tools_return_with_a_paused_turn() {
     events.push(json!({"type": "message_stop"}));
     let events: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     for reply in [Reply::status(200, whole), Reply::raw(200, "text/event-stream", events)] {
-        let stage = Stage::new(script([reply, says(" Found.")]));
+        let stage = Setup::new(script([reply, says(" Found.")]));
         let done = tale(&stage);
         assert_eq!(done.result, Some(json!("I look. Found.")), "{done:?}");
         assert_eq!(stage.mock.requests()[1].body["messages"][1]["content"], blocks);
@@ -82,7 +82,7 @@ fn results_of_provider_tools_return_with_a_paused_turn() {
 
 #[test]
 fn a_pausing_model_stops_at_the_limit_on_turns() {
-    let stage = Stage::new(script([says("and ").finish("pause_turn")]).forever());
+    let stage = Setup::new(script([says("and ").finish("pause_turn")]).forever());
     stage.world.plain("tale.prompty", TALE);
     let request = RunRequest {
         prompt: path(&stage, "tale.prompty"),
@@ -94,13 +94,13 @@ fn a_pausing_model_stops_at_the_limit_on_turns() {
     stage.mock.play(script([says("done.")]));
     let done = stage.resume(&stopped.id, json!({"turns": 9}));
     assert_eq!(done.result, Some(json!("and and and done.")), "{done:?}");
-    // Nobody has told the model to go on: it goes on by itself.
+    // The model continues without a message.
     assert_eq!(stage.mock.requests()[3].body["messages"].as_array().unwrap().len(), 4);
 }
 
 #[test]
 fn a_reason_that_nobody_knows_is_told_with_the_answer() {
-    let stage = Stage::new(script([says("Once upon a").finish("OTHER")]));
+    let stage = Setup::new(script([says("Once upon a").finish("OTHER")]));
     let done = tale(&stage);
     assert_eq!(
         (done.status, done.result.clone()),
@@ -134,7 +134,7 @@ fn a_reason_that_nobody_knows_is_told_with_the_answer() {
 #[test]
 fn a_full_window_is_not_cured_by_longer_answers() {
     let full = |text: &str| says(text).finish("model_context_window_exceeded");
-    let stage = Stage::new(script([full("Once upon a")]));
+    let stage = Setup::new(script([full("Once upon a")]));
     let note = tale(&stage).note.unwrap();
     assert!(note.contains("window") && note.contains("100000") && !note.contains("max_output"), "{note}");
 }
@@ -144,7 +144,7 @@ fn an_answer_in_which_nothing_is_said_is_no_success() {
     for replies in
         [vec![says(""), says(" \n"), says("Hello.")], vec![says("").thinking("Hm."), says("Hello.")]]
     {
-        let stage = Stage::with(script(replies), Settings::default(), |yaml| {
+        let stage = Setup::with(script(replies), Settings::default(), |yaml| {
             yaml.replace("retry: {attempts: 1}", "retry: {attempts: 3, base: 0.001}")
         });
         let done = tale(&stage);
@@ -154,7 +154,7 @@ fn an_answer_in_which_nothing_is_said_is_no_success() {
         // It was read, and is paid for.
         assert_eq!(done.cost.input_tokens, 100 * stage.mock.requests().len() as u64, "{done:?}");
     }
-    let stage = Stage::new(script([says("")]).forever());
+    let stage = Setup::new(script([says("")]).forever());
     let done = tale(&stage);
     let error = done.error.as_ref().unwrap();
     assert_eq!(
@@ -170,7 +170,7 @@ fn an_answer_in_which_nothing_is_said_is_no_success() {
 
 #[test]
 fn the_model_of_a_directive_is_still_told_to_go_on() {
-    let stage = Stage::new(script([says(""), returns("a", "x")]));
+    let stage = Setup::new(script([says(""), returns("a", "x")]));
     stage.worker("");
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"]["word"], "x", "{answer:#}");
@@ -182,7 +182,7 @@ fn the_model_of_a_directive_is_still_told_to_go_on() {
 
 #[test]
 fn a_model_without_a_price_is_told_to_cost_an_unknown_amount() {
-    let stage = Stage::with(script([says("Once.")]), Settings::default(), |yaml| {
+    let stage = Setup::with(script([says("Once.")]), Settings::default(), |yaml| {
         yaml.lines().filter(|line| !line.contains("price")).map(|line| format!("{line}\n")).collect()
     });
     let done = tale(&stage);
@@ -192,6 +192,6 @@ fn a_model_without_a_price_is_told_to_cost_an_unknown_amount() {
     assert_eq!(first["unpriced"], true);
     let note = "the price of `mock-model` is unknown, so its cost is not counted and the limit `spend` has no effect";
     assert_eq!(first["notes"], json!([note]));
-    let priced = tale(&Stage::new(script([says("Once.")])));
+    let priced = tale(&Setup::new(script([says("Once.")])));
     assert!(!priced.cost.unpriced && priced.to_json()["cost"].get("spend_known").is_none());
 }

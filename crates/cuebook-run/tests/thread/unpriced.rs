@@ -1,33 +1,33 @@
-//! Models whose price is not known: whoever asked one, and whoever had one asked, says so wherever money is told.
+//! Models whose price is not known: a thread that asked one, and its parents, say so wherever money is reported.
 
 use cuebook_mock::Script;
-use cuebook_run::{Began, Conversation, Finished, Ignore, Kind, Resume, Settings, Status, rebuild};
+use cuebook_run::{Conversation, Finished, Ignore, Kind, Resume, Settings, Status, ThreadRun, rebuild};
 use serde_json::{Value as Json, json};
 
-use crate::stage::*;
+use crate::setup::*;
 
 /// Two models: one has a price, the other has none. Conversations with both are short.
-fn two(script: Script) -> Stage {
-    Stage::with(script, Settings::default(), |yaml| {
+fn two(script: Script) -> Setup {
+    Setup::with(script, Settings::default(), |yaml| {
         let yaml = yaml.replace("context_window: 100000", "context_window: 6000");
         yaml.replace("models:\n", "models:\n  free-model:\n    context_window: 6000\n    max_output: 4096\n")
     })
 }
 
-fn resume_with(stage: &Stage, answer: &Json, model: &str) -> Finished {
+fn resume_with(stage: &Setup, answer: &Json, model: &str) -> Finished {
     let how = Resume {
         model: Some(model.to_owned()),
         limit_overrides: map(json!({"turns": 9})),
         ..Resume::default()
     };
     match stage.world.engine.resume_with(None, None, &id_of(answer), &how, &Ignore).unwrap() {
-        Began::Finished(finished) => *finished,
-        Began::Detached { .. } => panic!("it runs elsewhere"),
+        ThreadRun::Finished(finished) => *finished,
+        ThreadRun::Detached { .. } => panic!("it runs elsewhere"),
     }
 }
 
 /// What a thread's row, the end in its log and its last answer say.
-fn known(stage: &Stage, answer: &Json) -> [bool; 3] {
+fn known(stage: &Setup, answer: &Json) -> [bool; 3] {
     let id = id_of(answer);
     let record = stage.record(&id);
     let log = stage.log(&id);
@@ -53,7 +53,7 @@ fn an_unpriced_child_makes_the_parents_sum_unknown() {
     assert_eq!(known(&stage, &answer), [false; 3], "{answer:#}");
     let records = stage.records();
     assert!(records.iter().all(|record| record.cost.unpriced), "{records:#?}");
-    // Its own model has a price, and what that cost is told.
+    // Its own model has a price, and what that cost is reported.
     assert!(answer["cost"]["spend"].as_f64().unwrap() > 0.0, "{answer:#}");
     // One that has nothing to do with it knows.
     stage.mock.play(script([returns("a", "x")]));
@@ -88,7 +88,7 @@ fn a_full_conversation_without_successor_has_unknown_costs() {
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
     assert_eq!(known(&stage, &answer), [false; 3], "{answer:#}");
     assert_eq!(stage.payloads(&id_of(&answer), Kind::Suspended)[0]["cost"]["spend_known"], false);
-    // Whoever goes on with another model has what that one costs, and the conversation has a sum that is not known.
+    // A caller that goes on with another model has what that one costs, and the conversation has a sum that is not known.
     stage.directive("nowhere", "", "Here I am.");
     stage.mock.play(script([returns("b", "x")]));
     let done = resume_with(&stage, &answer, "mock-model");

@@ -7,7 +7,7 @@ use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
 
 /// The address as it was written: `127.0.0.1:8321`, `[::1]:8321`, `localhost:8321`, `:8321` or `8321`.
-pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
+pub(crate) fn resolve(text: &str) -> Result<SocketAddr> {
     if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
@@ -32,7 +32,7 @@ pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
 }
 
 /// Why an address cannot be listened at.
-pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
+pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     let (code, message, hint) = match error.kind() {
         io::ErrorKind::AddrInUse => (
             Code::AddressInUse,

@@ -22,16 +22,16 @@ const SMALL: usize = 64 << 10;
 
 /// The memory for bodies.
 #[derive(Clone)]
-pub(super) struct Budget(Arc<Semaphore>);
+pub(crate) struct Budget(Arc<Semaphore>);
 
 impl Budget {
-    pub(super) fn new() -> Budget {
+    pub(crate) fn new() -> Budget {
         Budget(Arc::new(Semaphore::new(BUDGET)))
     }
 }
 
 /// Passes a request on with its body read, or refuses it.
-pub(super) async fn read(budget: Budget, request: Request, next: Next) -> Response {
+pub(crate) async fn read(budget: Budget, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     if body.is_end_stream() {
         return next.run(Request::from_parts(parts, body)).await;

@@ -1,7 +1,7 @@
-//! The open connections of a server, capped so that strangers cannot use them up.
+//! The open connections of a server, capped so that unauthenticated clients cannot use them up.
 //!
-//! A connection belongs to a stranger until a request on it carries the token. Strangers and clients have separate caps, and a
-//! new connection closes an old one of its own kind only: the oldest stranger, or the client that was quiet for longest. So
+//! A connection belongs to an unauthenticated client until a request on it carries the token. Unauthenticated and other clients have separate caps, and a
+//! new connection closes an old one of its own kind only: the oldest unauthenticated one, or the client that was quiet for longest. So
 //! half-sent requests never shut out a client that has the token.
 
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// The most connections of strangers.
-const MOST_STRANGERS: usize = 64;
+/// The most connections of unauthenticated clients.
+const MAX_UNAUTHENTICATED: usize = 64;
 /// The most connections of clients.
-const MOST_CLIENTS: usize = 256;
+const MAX_CLIENTS: usize = 256;
 /// The fewest of either kind, whatever the system allows.
 const FEWEST: usize = 8;
 
 /// All open connections.
-pub(super) struct Connections {
-    most_strangers: usize,
+pub(crate) struct Connections {
+    most_unauthenticated: usize,
     most_clients: usize,
     open: Mutex<Open>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Connections {
 struct Open {
     /// Counts connections and requests, so that a higher number is younger.
     clock: u64,
-    strangers: BTreeMap<u64, CancellationToken>,
+    unauthenticated: BTreeMap<u64, CancellationToken>,
     /// By the number of the connection; the time of its last request beside it.
     clients: BTreeMap<u64, (u64, CancellationToken)>,
 }
@@ -41,31 +41,31 @@ impl Open {
 
 impl Connections {
     /// As many connections as the limit on open files allows: a quarter of it for either kind, the rest for tools and files.
-    pub(super) fn new() -> Arc<Connections> {
+    pub(crate) fn new() -> Arc<Connections> {
         let share = descriptors().map_or(usize::MAX, |limit| limit / 4).max(FEWEST);
-        Connections::with(MOST_STRANGERS.min(share), MOST_CLIENTS.min(share))
+        Connections::with(MAX_UNAUTHENTICATED.min(share), MAX_CLIENTS.min(share))
     }
 
-    fn with(most_strangers: usize, most_clients: usize) -> Arc<Connections> {
-        Arc::new(Connections { most_strangers, most_clients, open: Mutex::default() })
+    fn with(most_unauthenticated: usize, most_clients: usize) -> Arc<Connections> {
+        Arc::new(Connections { most_unauthenticated, most_clients, open: Mutex::default() })
     }
 
-    /// A new connection, of a stranger.
-    pub(super) fn add(self: &Arc<Self>) -> Connection {
+    /// A new connection, which is unauthenticated.
+    pub(crate) fn add(self: &Arc<Self>) -> Connection {
         let close = CancellationToken::new();
         let mut open = self.open();
-        while open.strangers.len() >= self.most_strangers {
-            close_oldest_stranger(&mut open);
+        while open.unauthenticated.len() >= self.most_unauthenticated {
+            close_oldest_unauthenticated(&mut open);
         }
         let number = open.tick();
-        open.strangers.insert(number, close.clone());
+        open.unauthenticated.insert(number, close.clone());
         drop(open);
         Connection { all: self.clone(), number, close }
     }
 
     /// Makes room where the system has no descriptor left.
-    pub(super) fn make_room(&self) {
-        close_oldest_stranger(&mut self.open());
+    pub(crate) fn make_room(&self) {
+        close_oldest_unauthenticated(&mut self.open());
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -73,8 +73,8 @@ impl Connections {
     }
 }
 
-fn close_oldest_stranger(open: &mut Open) {
-    if let Some((_, close)) = open.strangers.pop_first() {
+fn close_oldest_unauthenticated(open: &mut Open) {
+    if let Some((_, close)) = open.unauthenticated.pop_first() {
         close.cancel();
     }
 }
@@ -92,7 +92,7 @@ fn descriptors() -> Option<usize> {
 }
 
 /// One connection. It leaves the table when it is dropped.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     all: Arc<Connections>,
     number: u64,
     close: CancellationToken,
@@ -100,10 +100,10 @@ pub(super) struct Connection {
 
 impl Connection {
     /// A request on it carried the token: the connection is a client's from now on.
-    pub(super) fn admit(&self) {
+    pub(crate) fn admit(&self) {
         let mut open = self.all.open();
         let now = open.tick();
-        open.strangers.remove(&self.number);
+        open.unauthenticated.remove(&self.number);
         if let Some((used, _)) = open.clients.get_mut(&self.number) {
             *used = now;
             return;
@@ -122,7 +122,7 @@ impl Connection {
     }
 
     /// Waits until it is to be closed.
-    pub(super) async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         self.close.cancelled().await;
     }
 }
@@ -130,7 +130,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         let mut open = self.all.open();
-        open.strangers.remove(&self.number);
+        open.unauthenticated.remove(&self.number);
         open.clients.remove(&self.number);
     }
 }
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn strangers_close_the_oldest_stranger_and_never_a_client() {
+    fn new_unauthenticated_connections_never_close_a_client() {
         let all = Connections::with(2, 2);
         let client = all.add();
         client.admit();
-        let strangers: Vec<Connection> = (0..5).map(|_| all.add()).collect();
-        let open: Vec<bool> = strangers.iter().map(is_open).collect();
+        let unauthenticated: Vec<Connection> = (0..5).map(|_| all.add()).collect();
+        let open: Vec<bool> = unauthenticated.iter().map(is_open).collect();
         assert_eq!(open, [false, false, false, true, true]);
         assert!(is_open(&client));
     }
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn a_closed_connection_leaves_the_table() {
         let all = Connections::with(2, 2);
-        let (stranger, client) = (all.add(), all.add());
+        let (unauthenticated, client) = (all.add(), all.add());
         client.admit();
-        drop((stranger, client));
+        drop((unauthenticated, client));
         let open = all.open();
-        assert!(open.strangers.is_empty() && open.clients.is_empty());
+        assert!(open.unauthenticated.is_empty() && open.clients.is_empty());
     }
 }

@@ -21,11 +21,11 @@ use super::connections::Connection;
 use super::{Token, is_own};
 
 /// Whom a server answers.
-pub(super) struct Guard {
-    pub(super) token: Token,
+pub(crate) struct Guard {
+    pub(crate) token: Token,
     /// Origins that were allowed, in their normal form.
-    pub(super) origins: Vec<String>,
-    pub(super) address: SocketAddr,
+    pub(crate) origins: Vec<String>,
+    pub(crate) address: SocketAddr,
 }
 
 /// Headers that a web page may send and read.
@@ -33,7 +33,7 @@ const SENT: &str = "authorization, content-type, accept, last-event-id, mcp-sess
 const READ: &str = "mcp-session-id, www-authenticate";
 
 /// An origin in its normal form: a scheme, a host, and a port if it is not the usual one.
-pub(super) fn origin(text: &str) -> Result<String> {
+pub(crate) fn origin(text: &str) -> Result<String> {
     normal(text).ok_or_else(|| {
         let diagnostic = Diagnostic::new(Code::BadOrigin, format!("`{text}` is not an origin")).hint(
             "write scheme, host and port as a browser does: https://app.example.com, http://localhost:6274",
@@ -59,7 +59,7 @@ fn normal(text: &str) -> Option<String> {
 
 impl Guard {
     /// The origins that are answered: those that were allowed, and this server's own.
-    pub(super) fn all_origins(&self) -> Vec<String> {
+    pub(crate) fn all_origins(&self) -> Vec<String> {
         let port = self.address.port();
         let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}"));
         self.origins.iter().cloned().chain(own).collect()
@@ -69,6 +69,19 @@ impl Guard {
         normal(origin).is_some_and(|origin| {
             self.all_origins().iter().filter_map(|known| normal(known)).any(|known| known == origin)
         })
+    }
+
+    /// The refusal of a request of a page that this server serves itself, if so: it comes from this page, and has the token unless it
+    /// asks for a part of the page.
+    #[cfg(feature = "studio")]
+    pub(crate) fn refuse_page(&self, headers: &HeaderMap, is_asset: bool) -> Option<Response> {
+        const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+        let is_foreign = headers.get(SITE).is_some_and(|site| site != "same-origin" && site != "none");
+        match self.refuse(headers, is_asset) {
+            Some(refusal) => Some(refusal.response()),
+            None if is_foreign && !is_asset => Some(Refusal::Origin.response()),
+            None => None,
+        }
     }
 
     /// Why a request is not answered, if so.
@@ -131,7 +144,7 @@ impl Refusal {
 }
 
 /// A refusal as JSON-RPC; the connection is closed after it, so that nothing more of the request is read.
-pub(super) fn plain(status: StatusCode, message: &str) -> Response {
+pub(crate) fn plain(status: StatusCode, message: &str) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": message}});
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
@@ -142,7 +155,7 @@ pub(super) fn plain(status: StatusCode, message: &str) -> Response {
 }
 
 /// Lets a request through, or does not.
-pub(super) async fn check(guard: Arc<Guard>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(guard: Arc<Guard>, request: Request, next: Next) -> Response {
     const PREFLIGHT: HeaderName = HeaderName::from_static("access-control-request-method");
     let origin = request.headers().get(ORIGIN).cloned();
     let is_preflight =

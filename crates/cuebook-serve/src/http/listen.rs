@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
 /// Serves connections until `stop`; `streams` closes what is still open a moment later.
-pub(super) async fn run(
+pub(crate) async fn run(
     listener: TcpListener,
     app: Router,
     stop: CancellationToken,

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 
 /// The most sessions.
-const MOST: usize = 256;
+const MAX: usize = 256;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The sessions of a server, and when each was last used.
@@ -33,7 +33,7 @@ struct Used {
 
 impl Sessions {
     pub(super) fn new(manager: Arc<LocalSessionManager>) -> Arc<Sessions> {
-        Arc::new(Sessions { manager, most: MOST, used: Mutex::default() })
+        Arc::new(Sessions { manager, most: MAX, used: Mutex::default() })
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {

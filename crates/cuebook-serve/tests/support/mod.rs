@@ -14,7 +14,7 @@ use cuebook::trust::{SigningKey, Trust};
 use serde_json::{Value as Json, json};
 
 /// The server.
-pub const DESK: &str = env!("CARGO_BIN_EXE_cuebook-serve-desk");
+pub const TEST_SERVER: &str = env!("CARGO_BIN_EXE_cuebook-serve-test-server");
 /// A token.
 pub const TOKEN: &str = "a-token-of-the-tests-0123456789";
 
@@ -78,19 +78,19 @@ pub fn make_key(project: &Path, user: &Path) {
 }
 
 /// A server that listens.
-pub struct Desk {
+pub struct TestServer {
     pub url: String,
     child: Child,
 }
 
-impl Desk {
-    pub fn listening(project: &Path, address: &str) -> Desk {
-        let mut command = Command::new(DESK);
+impl TestServer {
+    pub fn listening(project: &Path, address: &str) -> TestServer {
+        let mut command = Command::new(TEST_SERVER);
         command.arg(project).args([address, "DESK_TOKEN"]).env("DESK_TOKEN", TOKEN).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Desk { url: url.trim().to_owned(), child }
+        TestServer { url: url.trim().to_owned(), child }
     }
 
     /// The address without the rest of the URL.
@@ -107,7 +107,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for TestServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -148,7 +148,7 @@ impl Pipes {
     }
 
     pub fn desk(project: &Path) -> Pipes {
-        let mut command = Command::new(DESK);
+        let mut command = Command::new(TEST_SERVER);
         command.arg(project);
         Pipes::start(command)
     }
@@ -163,7 +163,7 @@ impl Pipes {
         self.write(format!("{message}\n"));
     }
 
-    /// The next line, which must be JSON. That a list has changed may be told at any time, and is left out.
+    /// The next line, which must be JSON. That a list has changed may be reported at any time, and is left out.
     pub fn next(&self) -> Json {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(20)).expect("an answer");

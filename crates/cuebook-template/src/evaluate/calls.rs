@@ -110,7 +110,7 @@ impl<'r> Render<'r> {
             }
             Special::Block(block, name, replaced) => {
                 let mut sink = Sink::new(self.env.limits.string_bytes);
-                self.run_block(&block.context, cx.autoescape, name, *replaced, &mut sink)?;
+                self.run_block(&block.context, name, *replaced, &mut sink)?;
                 Ok(captured(sink, cx.autoescape))
             }
             Special::Loop(state) => match (&state.recursive, args.positional.as_slice()) {
@@ -148,23 +148,16 @@ impl<'r> Render<'r> {
         autoescape: bool,
     ) -> Result<Val<'r>> {
         let mut sink = Sink::of(self.env.limits.string_bytes, &value.node.body.statements);
-        self.run_macro(value, args, autoescape, &mut sink)?;
+        self.run_macro(value, args, &mut sink)?;
         Ok(captured(sink, autoescape))
     }
 
-    /// Calls a macro, which writes its text to a sink.
-    pub(super) fn run_macro(
-        &self,
-        value: &MacroValue<'r>,
-        mut args: Args<'r>,
-        autoescape: bool,
-        out: &mut Sink,
-    ) -> Result<()> {
+    /// Calls a macro, which writes its text to a sink. Whether it escapes values depends on where it was defined.
+    pub(super) fn run_macro(&self, value: &MacroValue<'r>, mut args: Args<'r>, out: &mut Sink) -> Result<()> {
         let (node, name) = (value.node, &value.node.name);
         self.deeper(|| {
             let scope = Scope::open(self, &value.cx.context, &node.body.scope, Some(value.cx.scope.clone()));
-            let mut cx = value.cx.within(scope).captured();
-            cx.autoescape = autoescape;
+            let cx = value.cx.within(scope).captured();
             let positional = args.positional.len().min(node.parameters.len());
             let rest = args.positional.split_off(positional);
             let defaults = node.parameters.len() - node.defaults.len();

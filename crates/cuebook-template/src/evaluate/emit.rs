@@ -105,7 +105,7 @@ impl<'r> Render<'r> {
         let (start, keep_empty) = (out.text.len(), std::mem::replace(&mut out.keep_empty, false));
         let written = self.spend(2).and_then(|()| self.check_stack()).and_then(|()| {
             let args = self.arguments(cx, given)?;
-            self.run_macro(node, args, cx.autoescape, out)
+            self.run_macro(node, args, out)
                 .map_err(|error| error.through(cx.unit.template.name(), callee.range))
         });
         out.keep_empty = keep_empty;

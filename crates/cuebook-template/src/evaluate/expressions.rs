@@ -105,9 +105,7 @@ impl<'r> Render<'r> {
                 match (self.truth(&test)?, otherwise) {
                     (true, _) => self.eval(cx, value)?,
                     (false, Some(other)) => self.eval(cx, other)?,
-                    (false, None) => {
-                        Val::missing("the condition is false, and there is no `else`".to_owned())
-                    }
+                    (false, None) => Value::Undefined(Missing::Else).into(),
                 }
             }
             ExprKind::Attribute(value, name) => {
@@ -202,6 +200,8 @@ impl<'r> Render<'r> {
                     (false, None) => Ok(false),
                 };
             }
+            ExprKind::And(parts) => return self.is_constant_until(cx, parts, false),
+            ExprKind::Or(parts) => return self.is_constant_until(cx, parts, true),
             _ => {}
         }
         let mut children = Vec::new();
@@ -209,6 +209,19 @@ impl<'r> Render<'r> {
         for child in children {
             if !self.is_constant(cx, child)? {
                 return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether the parts of an `and` or `or` are constants up to the one that decides.
+    fn is_constant_until(&self, cx: &Cx<'r>, parts: &'r [Expr], decides: bool) -> Result<bool> {
+        for part in parts {
+            if !self.is_constant(cx, part)? {
+                return Ok(false);
+            }
+            if self.eval_kind(cx, part)?.value.is_true() == decides {
+                break;
             }
         }
         Ok(true)
@@ -239,6 +252,8 @@ impl<'r> Render<'r> {
             safe |= cx.autoescape && value.value.is_safe();
             values.push(value);
         }
+        // Jinja2 computes constants beforehand, and loses there which text is safe.
+        safe = safe && !parts.iter().all(|part| self.is_constant(cx, part).unwrap_or(false));
         let mut paid = 0;
         for value in &values {
             let mut text = self.text_of(value)?;

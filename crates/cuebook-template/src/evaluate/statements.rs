@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::Loaded;
 use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
-use crate::host::{Including, Lent};
+use crate::host::{Including, SetValues};
 use crate::names::FEW;
 use crate::origin::Origin;
 use crate::render::{Args, RED_ZONE, Render, STACK, to_json};
@@ -510,14 +510,14 @@ impl<'r> Render<'r> {
             ));
         }
         let context = if block.scoped { Context::derived(cx) } else { cx.context.clone() };
-        self.run_block(&context, cx.autoescape, name, 0, out)
+        self.run_block(&context, name, 0, out)
     }
 
-    /// Runs a block: the most derived one, or one that so many others have replaced.
+    /// Runs a block: the most derived one, or one that so many others have replaced. As in Jinja2, an `autoescape` tag around it
+    /// has no effect on it.
     pub(super) fn run_block(
         &self,
         context: &Rc<Context<'r>>,
-        autoescape: bool,
         name: &'r str,
         replaced: usize,
         out: &mut Sink,
@@ -532,7 +532,7 @@ impl<'r> Render<'r> {
                 unit,
                 context: context.clone(),
                 scope,
-                autoescape,
+                autoescape: self.env.autoescape,
                 top_level: false,
                 checks_parent: false,
             };
@@ -601,7 +601,7 @@ impl<'r> Render<'r> {
                 }
                 _ => to_json(self, &value).ok(),
             };
-            Some(Lent { value: json, paths: self.origins.paths(origin), whole })
+            Some(SetValues { value: json, paths: self.origins.paths(origin), whole })
         };
         let range = node.template.range;
         let template = cx.unit.template.name();
@@ -626,11 +626,13 @@ impl<'r> Render<'r> {
         let name = self.eval(cx, &node.template)?;
         let unit = self.template_named(cx, &name).map_err(|error| error.at(node.template.range))?;
         let context = if node.with_context { Context::inside(unit, cx) } else { Context::alone(unit) };
-        self.deeper(|| self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes)))
+        let mut sink = Sink::new(self.env.limits.string_bytes);
+        self.deeper(|| self.run_template(&context, unit, &mut sink))
             .map_err(|error| error.through(cx.unit.template.name(), node.template.range))?;
         match &node.names {
             Imported::Module(target) => {
-                let module = Value::Special(Rc::new(Special::Module(context, unit.template.name())));
+                let text = Text::from(sink).safe(true);
+                let module = Value::Special(Rc::new(Special::Module(context, text)));
                 self.set_name(cx, target, module.into(), false);
             }
             Imported::Names(names) => {

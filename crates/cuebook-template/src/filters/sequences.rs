@@ -292,7 +292,7 @@ pub(super) fn min<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 pub(super) fn reverse<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if let Value::Text(text) = &call.value.value {
         let reversed: String = text.as_str().chars().rev().collect();
-        return Ok(Val::text(reversed, call.origin()));
+        return Ok(Val::text(Text::from(reversed).safe(text.is_safe()), call.origin()));
     }
     if matches!(call.value.value, Value::Undefined(_)) {
         call.render.truth(&call.value)?;
@@ -313,6 +313,9 @@ pub(super) fn sort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         keyed.push((key, item));
     }
     // One item, and several undefined ones, are in order without a comparison.
+    for (key, _) in keyed.iter().skip(1) {
+        call.render.refuse_missing(key)?;
+    }
     if keyed.iter().all(|(key, _)| key.value.is_undefined()) {
         return Ok(Val::list(keyed.into_iter().map(|(_, item)| item).collect()));
     }

@@ -28,7 +28,7 @@ const fn row(
     Method { owner, signature, spans, about, example }
 }
 
-pub(crate) static METHODS: [Method; 64] = [
+pub(crate) static METHODS: [Method; 67] = [
     row(
         "string",
         "capitalize()",
@@ -333,6 +333,13 @@ pub(crate) static METHODS: [Method; 64] = [
     row("dict", "copy()", Keeps, "The dict.", ("{{ {'a': 1}.copy() }}", "{'a': 1}")),
     row(
         "dict",
+        "fromkeys(keys, value=none)",
+        Keeps,
+        "A dict with these keys, which all have the value.",
+        ("{{ {}.fromkeys('ab', 1) }}", "{'a': 1, 'b': 1}"),
+    ),
+    row(
+        "dict",
         "get(key, default=none)",
         Keeps,
         "The value of a key, or the default.",
@@ -351,7 +358,15 @@ pub(crate) static METHODS: [Method; 64] = [
     row("integer", "bit_count()", Mixes, "How many bits are set.", ("{{ (7).bit_count() }}", "3")),
     row("integer", "bit_length()", Mixes, "How many bits the number needs.", ("{{ (8).bit_length() }}", "4")),
     row("integer", "conjugate()", Keeps, "The number.", ("{{ (3).conjugate() }}", "3")),
+    row(
+        "float",
+        "as_integer_ratio()",
+        Mixes,
+        "The number as a fraction.",
+        ("{{ (0.75).as_integer_ratio() }}", "(3, 4)"),
+    ),
     row("float", "conjugate()", Keeps, "The number.", ("{{ (1.5).conjugate() }}", "1.5")),
+    row("float", "hex()", Mixes, "The number to the base 16.", ("{{ (1.5).hex() }}", "0x1.8000000000000p+0")),
     row(
         "float",
         "is_integer()",

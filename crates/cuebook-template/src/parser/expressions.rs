@@ -352,8 +352,8 @@ impl<'t> Parser<'t> {
     }
 
     /// The targets of `for` and `with`, which are names and tuples of names.
-    pub(super) fn plain_targets(&mut self, ends: &[&str]) -> Parse<Expr> {
-        self.tuple_of(ends, false, |parser| parser.primary(false))
+    pub(super) fn plain_targets(&mut self) -> Parse<Expr> {
+        self.tuple_of(&[], false, |parser| parser.primary(false))
     }
 
     fn tuple_in_parentheses(&mut self) -> Parse<Expr> {

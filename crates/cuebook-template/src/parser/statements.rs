@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
     }
 
     fn parse_for(&mut self) -> Parse<StatementKind> {
-        let target = self.plain_targets(&["in"])?;
+        let target = self.plain_targets()?;
         self.check_target(&target)?;
         self.check_loop_target(&target)?;
         self.expect_keyword("in")?;
@@ -445,7 +445,7 @@ impl<'t> Parser<'t> {
     }
 
     fn plain_target(&mut self) -> Parse<Expr> {
-        let target = self.plain_targets(&[])?;
+        let target = self.plain_targets()?;
         self.check_target(&target)?;
         Ok(target)
     }

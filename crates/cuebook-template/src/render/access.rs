@@ -12,9 +12,12 @@ use crate::python::{length, offset_of};
 use crate::text::Text;
 use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
 
-/// An attribute of a number that is no method.
+/// An attribute of a number or a range that is no method.
 fn number_attribute<'r>(value: &Value<'r>, name: &str) -> Option<Value<'r>> {
     match (value, name) {
+        (Value::Range(range), "start") => Some(Value::Int(range.start)),
+        (Value::Range(range), "stop") => Some(Value::Int(range.stop)),
+        (Value::Range(range), "step") => Some(Value::Int(range.step)),
         (Value::Float(number), "real") => Some(Value::Float(*number)),
         (Value::Float(_), "imag") => Some(Value::Float(0.0)),
         (_, "real" | "numerator") => value.as_integer().map(Value::integer),
@@ -24,6 +27,10 @@ fn number_attribute<'r>(value: &Value<'r>, name: &str) -> Option<Value<'r>> {
         _ => None,
     }
 }
+
+/// Attributes that every value has in Python, and that no template reaches.
+const OF_ALL: [&str; 8] =
+    ["__class__", "__dict__", "__doc__", "__init__", "__len__", "__module__", "__slots__", "__str__"];
 
 /// What can be printed without a value in between.
 pub(crate) enum Printable<'r> {
@@ -35,7 +42,7 @@ impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
     pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str, written: &'r str) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
-            return if self.chains() {
+            return if self.chains() || OF_ALL.contains(&name) {
                 Ok(self.no_attribute(val, name, written))
             } else {
                 Err(missing.error())
@@ -82,8 +89,10 @@ impl<'r> Render<'r> {
     #[inline(always)]
     fn field(&self, map: &'r Map<String, Json>, val: &Val<'r>, name: &str) -> Option<&'r Json> {
         // No method of a dict begins with another letter.
-        let may_be_method =
-            matches!(name.as_bytes(), [b'_' | b'c' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..]);
+        let may_be_method = matches!(
+            name.as_bytes(),
+            [b'_' | b'c' | b'f' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..]
+        );
         if may_be_method && (name.starts_with("__") || (self.library.method)(&val.value, name).is_some()) {
             return None;
         }

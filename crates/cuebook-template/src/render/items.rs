@@ -16,8 +16,8 @@ fn keys<'r>(map: &'r Map<String, Json>, origin: Origin) -> Items<'r> {
 impl<'r> Render<'r> {
     /// The items of a value, or an error if it has none.
     pub fn items(&self, val: &Val<'r>) -> Result<Items<'r>> {
+        self.refuse_missing(val)?;
         let items = match &val.value {
-            Value::Undefined(missing) if self.env.strict => return Err(missing.error()),
             Value::Undefined(_) => Items::Values(Rc::default(), Origin::AUTHOR),
             Value::None if self.is_portable() => Items::Values(Rc::default(), Origin::AUTHOR),
             Value::Array(items) => Items::Array(items, val.origin),

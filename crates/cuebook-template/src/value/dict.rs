@@ -22,7 +22,7 @@ pub(crate) enum Key {
 const PARTS: usize = 10_000;
 
 /// What is left of the limits of a key.
-struct Room {
+struct KeyLimits {
     parts: usize,
     bytes: usize,
 }
@@ -30,12 +30,12 @@ struct Room {
 impl Key {
     /// The key that a value is, and how many bytes of text it holds, which are at most `limit`.
     pub fn of(value: &Value<'_>, limit: usize) -> Result<(Key, usize)> {
-        let mut room = Room { parts: PARTS, bytes: limit };
+        let mut room = KeyLimits { parts: PARTS, bytes: limit };
         let key = Key::within(value, &mut room, 0)?;
         Ok((key, limit - room.bytes))
     }
 
-    fn within(value: &Value<'_>, room: &mut Room, depth: usize) -> Result<Key> {
+    fn within(value: &Value<'_>, room: &mut KeyLimits, depth: usize) -> Result<Key> {
         let bytes = value.as_str().map_or(0, str::len);
         let (Some(parts), Some(bytes)) = (room.parts.checked_sub(1), room.bytes.checked_sub(bytes)) else {
             return Err(too_large());
@@ -43,7 +43,7 @@ impl Key {
         if depth > DEPTH {
             return Err(too_large());
         }
-        *room = Room { parts, bytes };
+        *room = KeyLimits { parts, bytes };
         Ok(match value {
             Value::None => Key::None,
             Value::Text(text) => Key::Text(text.as_str().to_owned()),

@@ -11,6 +11,8 @@ pub(crate) enum Missing<'r> {
     Nothing,
     Variable(&'r str),
     Part(Rc<Part<'r>>),
+    /// What an `if` without an `else` gives.
+    Else,
     Other(Rc<str>),
 }
 
@@ -31,6 +33,7 @@ impl Missing<'_> {
             Missing::Nothing => "this value is undefined".to_owned(),
             Missing::Variable(name) => format!("`{name}` is undefined"),
             Missing::Other(message) => message.as_ref().to_owned(),
+            Missing::Else => "the condition is false, and there is no `else`".to_owned(),
             Missing::Part(part) => return part.error(),
         };
         let error = Error::new(ErrorKind::Undefined, message);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::{Context, Counter, Cx, Items, Val};
 use crate::ast::{For, Macro};
 use crate::environment::Function;
+use crate::text::Text;
 
 #[derive(Debug)]
 pub(crate) enum Special<'r> {
@@ -20,8 +21,8 @@ pub(crate) enum Special<'r> {
     },
     Loop(LoopState<'r>),
     Macro(MacroValue<'r>),
-    /// An imported template.
-    Module(Rc<Context<'r>>, &'r str),
+    /// An imported template, and the text that it writes.
+    Module(Rc<Context<'r>>, Text<'r>),
     /// `self`: the blocks of the template.
     Blocks(Cx<'r>),
     /// One block: its name, and how many more derived ones there are.
@@ -107,7 +108,7 @@ impl<'r> Special<'r> {
     pub fn describe(&self) -> String {
         match self {
             Special::Macro(value) => format!("<Macro '{}'>", value.node.name),
-            Special::Module(_, name) => format!("<TemplateModule '{name}'>"),
+            Special::Module(_, text) => text.as_str().to_owned(),
             Special::Loop(state) => format!("<LoopContext {}/{}>", state.index.get() + 1, state.items.len()),
             Special::Block(_, name, _) => format!("<block '{name}'>"),
             Special::Method(_, name) => format!("<method '{name}'>"),

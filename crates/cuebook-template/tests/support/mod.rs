@@ -55,8 +55,14 @@ pub fn transformers(python: &Path, cases: &[Json]) -> Vec<Json> {
 /// The chat templates among the conformance cases, each with the conversations that are recorded.
 #[allow(dead_code, reason = "only the tests of chat templates use it")]
 pub fn chat_cases() -> Vec<Json> {
-    let Some(folder) = std::env::var_os("CUEBOOK_CONFORMANCE") else { return Vec::new() };
-    let file = PathBuf::from(folder).join("prompts/cases.json");
+    let named = std::env::var_os("CUEBOOK_CONFORMANCE").map(PathBuf::from);
+    let folder = named
+        .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"));
+    let file = folder.join("prompts/cases.json");
+    if !file.is_file() {
+        skip::missing_peer("the conformance cases are missing (CUEBOOK_CONFORMANCE)");
+        return Vec::new();
+    }
     let text = std::fs::read_to_string(file).expect("the cases can be read");
     let cases: Vec<Json> = serde_json::from_str(&text).expect("the cases are JSON");
     let is_chat = |case: &Json| {

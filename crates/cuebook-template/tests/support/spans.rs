@@ -225,7 +225,7 @@ fn check(seed: u64, count: usize, mixes: bool) {
 }
 
 #[test]
-fn text_that_stays_in_place_has_exactly_the_origin_of_each_letter() {
+fn unmoved_text_keeps_the_origin_of_each_letter() {
     check(0x5eed, 6_000, false);
 }
 

@@ -1,6 +1,6 @@
 //! The list of codes. A code is stable: it is never reused, and its page says what it means and what to do.
 //!
-//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 speak, 7 run, 8 serve.
+//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 format, 7 run, 8 serve.
 
 use std::fmt;
 

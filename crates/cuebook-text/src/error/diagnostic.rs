@@ -3,11 +3,13 @@
 //! Errors carry one or more of these, and `check` returns a list of them, so that both look the same to a reader, to a
 //! script and to the tests.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
 
 use super::Code;
+use super::advice::{COMMAND, advice_of};
 use crate::source::Place;
 
 /// How bad a finding is.
@@ -37,9 +39,6 @@ impl fmt::Display for Severity {
         f.write_str(self.as_str())
     }
 }
-
-/// Between the advice of a hint and the command that does it.
-const COMMAND: &str = ": cuebook ";
 
 /// One finding.
 #[derive(Debug, Clone)]
@@ -100,8 +99,8 @@ impl Diagnostic {
 
     /// Adds the place where the file is included that this is about, unless it is there already.
     pub fn included(self, place: &Place) -> Self {
-        let is_told = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
-        match is_told.into_iter().any(|told| told.is_same(place)) {
+        let is_reported = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
+        match is_reported.into_iter().any(|reported| reported.is_same(place)) {
             true => self,
             false => self.related(place.clone(), "included here"),
         }
@@ -126,10 +125,9 @@ impl Diagnostic {
     }
 
     /// What to do, without the spelling of the command line. [`command`](Diagnostic::command) has that.
-    pub fn advice(&self) -> Option<&str> {
-        let hint =
-            || self.hint.as_deref().map(|hint| hint.split_once(COMMAND).map_or(hint, |(advice, _)| advice));
-        self.advice.as_deref().or_else(hint)
+    pub fn advice(&self) -> Option<Cow<'_, str>> {
+        let hint = || self.hint.as_deref().and_then(advice_of);
+        self.advice.as_deref().map(Cow::Borrowed).or_else(hint)
     }
 
     /// The command that does it, if the hint names one: `list the prompts: cuebook list`.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::redact::{Name, kind_of_name};
 
 /// The line with stars in the place of what follows the name of a secret, so that an excerpt shows no key. It has as many
-/// letters and bytes as it had, so that marks fit. A reference to a secret is none, unless it has a default.
+/// letters and bytes as it had, so that marks fit. A reference to a secret is not secret, unless it has a default.
 pub fn without_secrets(line: &str) -> Cow<'_, str> {
     // Tags of templates are what their author has to see.
     if line.contains("{{") || line.contains("{%") {

@@ -34,6 +34,11 @@ pub fn escaped_lines(text: &str) -> String {
     escaped
 }
 
+/// The same in one line: a name that breaks lines could draw what looks like the rest of the screen.
+pub fn escaped_line(text: &str) -> String {
+    escaped_lines(text).replace('\n', "\\n")
+}
+
 /// Whether a letter looks like a space or another letter without being one.
 fn is_unusual_space(letter: char) -> bool {
     matches!(letter, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{fe00}'..='\u{fe0f}')
@@ -96,6 +101,7 @@ mod tests {
             "a\\u{1b}[2J\n\\u{9}b\\u{202e}\\u{200b}\\u{9b}\\\\u"
         );
         assert_eq!(escaped_lines("日本語 é"), "日本語 é");
+        assert_eq!(escaped_line("a\nb\\n"), "a\\nb\\\\n");
     }
 
     #[test]

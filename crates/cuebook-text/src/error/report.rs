@@ -12,20 +12,20 @@ use crate::source::Place;
 const CONTEXT_LINES: usize = 1;
 
 /// Lines that two places of one file may lie apart and still be shown in one excerpt.
-const MOST_LINES_BETWEEN: usize = 6;
+const MAX_LINES_BETWEEN: usize = 6;
 
 /// The longest line that is shown around the place. The renderer cuts the line of the place itself, and only that.
 const CONTEXT_WIDTH: usize = 200;
 
 /// Bytes of the lines that a report shows. Findings beyond that are shown without their lines: each of thousands of findings can lie
 /// on the same line of a megabyte.
-const MOST_SHOWN: usize = 1 << 20;
+const MAX_SHOWN: usize = 1 << 20;
 
 /// Renders findings one below the other, in colour if asked to.
 pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
-    let mut left = MOST_SHOWN;
+    let mut left = MAX_SHOWN;
     for diagnostic in diagnostics {
         if !out.is_empty() {
             out.push('\n');
@@ -136,7 +136,7 @@ fn excerpts(diagnostic: &Diagnostic) -> Vec<Excerpt<'_>> {
         let near = excerpts.iter_mut().find(|excerpt| {
             let same = std::sync::Arc::ptr_eq(excerpt.marks[0].0.source(), mark.0.source());
             let gap = excerpt.lines.end.min(lines.end)..excerpt.lines.start.max(lines.start);
-            same && (gap.is_empty() || text[gap].matches('\n').count() <= MOST_LINES_BETWEEN)
+            same && (gap.is_empty() || text[gap].matches('\n').count() <= MAX_LINES_BETWEEN)
         });
         match near {
             Some(excerpt) => {

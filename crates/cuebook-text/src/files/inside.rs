@@ -41,6 +41,19 @@ pub fn read_bytes_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> 
     }
 }
 
+/// An error if a file would be written out of the folder that it has to lie below, because a link is on the way to it. What is
+/// missing is made where its nearest folder lies, so that one counts; a link that leads nowhere could lead anywhere later.
+pub fn stays_inside(folder: &Path, path: &Path, name: &str) -> Result<()> {
+    let Ok(inside) = fs::canonicalize(folder) else { return Ok(()) };
+    let there = path.ancestors().find(|part| part.symlink_metadata().is_ok()).unwrap_or(folder);
+    if fs::canonicalize(there).is_ok_and(|real| real.starts_with(&inside)) {
+        return Ok(());
+    }
+    let message = "cannot write the file: a link on the way to it leads out of the project";
+    let diagnostic = Diagnostic::new(Code::WriteFailed, message).file(name);
+    Err(Error::new(ErrorKind::Io, diagnostic.hint("replace the link with a folder")))
+}
+
 /// Opens a file below a folder. `CrossesDevices` says that a link leads out of it.
 fn open_inside(folder: &Path, path: &Path) -> io::Result<File> {
     if let Ok(below) = path.strip_prefix(folder) {

@@ -34,7 +34,7 @@ fn a_path_leads_to_the_value_and_to_its_key() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_stops_at_the_deepest_value_on_the_way() {
+fn an_unknown_path_stops_at_the_deepest_value() {
     let document = document("{\"a\": [1]}");
     assert_eq!(document.place(&[Key("a"), Index(5)]).text(), "[1]");
     assert_eq!(document.place(&[Key("a"), Key("b")]).text(), "[1]");
@@ -66,7 +66,7 @@ error t.json:4:3: duplicate key `a` in an object [CB201]
 }
 
 #[test]
-fn the_same_key_in_two_objects_is_fine_and_an_empty_one_counts_too() {
+fn keys_are_unique_per_object_and_may_be_empty() {
     assert!(parse(r#"[{"a": "a", "b": ["a", "a"]}, {"a": 1}]"#).is_ok());
     let error = parse(r#"{"": 1, "": 2, "x": {"y": 1, "y": 2}}"#).unwrap_err();
     let messages: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();

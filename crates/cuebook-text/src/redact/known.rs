@@ -13,7 +13,7 @@ use super::{DEEPEST, REDACTED, walk};
 /// Shorter values are not looked for in texts: `auth: "none"` must not black out every "none".
 const SHORTEST: usize = 6;
 /// More are not remembered; a value with thousands of secrets is not a set of settings.
-const MOST: usize = 512;
+const MAX: usize = 512;
 /// Words that settings with a secret's name hold instead of a secret.
 const MODES: [&str; 14] = [
     "api_key",
@@ -156,7 +156,7 @@ impl Secrets {
     fn keep(&mut self, text: &str) {
         let text = text.trim();
         let mode = MODES.iter().any(|mode| mode.eq_ignore_ascii_case(text));
-        if text.len() < SHORTEST || mode || REDACTED.contains(text) || self.seen.len() >= MOST {
+        if text.len() < SHORTEST || mode || REDACTED.contains(text) || self.seen.len() >= MAX {
             return;
         }
         self.insert(text.to_owned());

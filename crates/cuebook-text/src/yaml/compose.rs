@@ -1,16 +1,17 @@
 //! From the parser's events to nodes. Nothing here recurses, and every copy that an alias makes is counted before it is
 //! made.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_saphyr::granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Span, StructureStyle, Tag};
+use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Span, StructureStyle, Tag};
+use serde_json::Number;
 
 use super::fault::{explain, too_deep};
-use super::{MOST_DEPTH, MOST_NODES, Scalar, resolve};
+use super::{MAX_DEPTH, MAX_NODES, Scalar, resolve};
 use crate::error::{Code, Diagnostic};
-use crate::json::{MOST_FINDINGS, quoted};
+use crate::json::{MAX_FINDINGS, quoted};
 use crate::node::{Data, Key, Node};
 use crate::source::{Place, Source};
 
@@ -26,8 +27,8 @@ pub(super) fn compose(
     let text = source.text().get(range.clone()).unwrap_or_default();
     let mut options = Options::default();
     options.set_emit_comments(false);
-    options.flow_nesting_limit = MOST_DEPTH;
-    options.block_nesting_limit = MOST_DEPTH;
+    options.flow_nesting_limit = MAX_DEPTH;
+    options.block_nesting_limit = MAX_DEPTH;
     let mut composer = Composer {
         source,
         base: range.start,
@@ -107,7 +108,8 @@ enum Inside {
         names: HashMap<String, usize>,
         /// The key whose value comes next.
         key: Option<NextKey>,
-        merged: Vec<(Key, Node)>,
+        /// What `<<` takes over, and before which entry.
+        merged: Vec<(usize, Vec<(Key, Node)>)>,
     },
 }
 
@@ -170,16 +172,16 @@ impl Composer<'_> {
     }
 
     fn note(&mut self, diagnostic: Diagnostic) {
-        if self.wrong.len() < MOST_FINDINGS {
+        if self.wrong.len() < MAX_FINDINGS {
             self.wrong.push(diagnostic);
         }
     }
 
     fn count(&mut self, nodes: usize, span: &Span) -> Result<(), Fatal> {
         self.nodes = self.nodes.saturating_add(nodes);
-        if self.nodes > MOST_NODES {
+        if self.nodes > MAX_NODES {
             let message =
-                format!("the YAML has too many values: the limit is {MOST_NODES}, including aliases");
+                format!("the YAML has too many values: the limit is {MAX_NODES}, including aliases");
             return Err(self.fatal(span, message, "use fewer aliases, or move values into other files"));
         }
         Ok(())
@@ -249,6 +251,10 @@ impl Composer<'_> {
             (Data::Number(_), "float") | (Data::Bool(_), "bool") | (Data::Null, "null") => true,
             _ => false,
         };
+        if let (Data::Number(number), "float") = (&data, wanted) {
+            let float = number.as_f64().and_then(Number::from_f64);
+            return float.map_or(data, Data::Number);
+        }
         if !fits {
             let message = format!("the tag {} does not fit this value", quoted(&tag.original()));
             self.note(Diagnostic::new(self.code, message).at(self.place(span)).hint("remove the tag"));
@@ -303,7 +309,7 @@ impl Composer<'_> {
         *end = (*end).max(place.range().end);
         *key = Some(if style == ScalarStyle::Plain && name == "<<" {
             NextKey::Merge(place)
-        } else if name.is_empty() {
+        } else if name.is_empty() && style == ScalarStyle::Plain {
             let diagnostic = Diagnostic::new(code, "a key is empty").at(place).label("before this colon");
             wrong = Some(diagnostic.hint("write a name before the colon"));
             NextKey::Dropped
@@ -342,7 +348,7 @@ impl Composer<'_> {
             let message = "a list or a map cannot be a key";
             return Err(self.fatal(span, message, "put the text in quotes if it begins with `{` or `[`"));
         }
-        if self.open.len() >= MOST_DEPTH {
+        if self.open.len() >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         let nodes_before = self.nodes;
@@ -365,17 +371,7 @@ impl Composer<'_> {
         let end = if frame.flow { self.offset(&span.end).max(frame.end) } else { frame.end };
         let data = match frame.inside {
             Inside::List(items) => Data::List(items),
-            Inside::Map { mut entries, names, merged, .. } => {
-                let mut taken = names;
-                for (key, node) in merged {
-                    // What is written wins, then what was taken over first.
-                    if !taken.contains_key(&key.name) {
-                        taken.insert(key.name.clone(), entries.len());
-                        entries.push((key, node));
-                    }
-                }
-                Data::Map(entries)
-            }
+            Inside::Map { entries, names, merged, .. } => Data::Map(merge_into(entries, names, merged)),
         };
         let node = Node::new(data, self.source.place(frame.start..end));
         let depth = frame.depth + 1;
@@ -390,15 +386,25 @@ impl Composer<'_> {
     }
 
     fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), Fatal> {
-        if self.key_comes() {
-            return Err(self.fatal(span, "an alias cannot be a key", "write the key instead of the alias"));
-        }
         let Some(anchored) = self.anchors.get(&anchor) else {
             let message = "an alias refers to a value that contains it";
             return Err(self.fatal(span, message, "refer to a value that ends before the alias"));
         };
+        if self.key_comes() {
+            let name = match &anchored.node.data {
+                Data::Text(text) => text.clone(),
+                Data::List(_) | Data::Map(_) => {
+                    let message = "a list or a map cannot be a key";
+                    return Err(self.fatal(span, message, "use the alias of a text, or write the key"));
+                }
+                _ => anchored.node.place.text().to_owned(),
+            };
+            self.count(1, span)?;
+            self.key(&name, ScalarStyle::DoubleQuoted, None, self.place(span));
+            return Ok(());
+        }
         let (nodes, depth) = (anchored.nodes, anchored.depth);
-        if self.open.len() + depth > MOST_DEPTH {
+        if self.open.len() + depth > MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         self.count(nodes, span)?;
@@ -428,7 +434,7 @@ impl Composer<'_> {
             Inside::Map { entries, key, merged, .. } => match key.take() {
                 Some(NextKey::Key(key)) => entries.push((key, node)),
                 Some(NextKey::Merge(place)) => match merge(node) {
-                    Some(taken) => merged.extend(taken),
+                    Some(taken) => merged.push((entries.len(), taken)),
                     None => {
                         let diagnostic = Diagnostic::new(code, "`<<` needs a map, but this is not a map");
                         wrong = Some(diagnostic.at(place).hint("write `<<: *name` with the anchor of a map"));
@@ -443,6 +449,32 @@ impl Composer<'_> {
             self.note(diagnostic);
         }
     }
+}
+
+/// The entries of a map with those that `<<` takes over, which stand where `<<` stands. What is written wins, then what was
+/// taken over first.
+fn merge_into(
+    entries: Vec<(Key, Node)>,
+    names: HashMap<String, usize>,
+    merged: Vec<(usize, Vec<(Key, Node)>)>,
+) -> Vec<(Key, Node)> {
+    if merged.is_empty() {
+        return entries;
+    }
+    let mut known: HashSet<String> = names.into_keys().collect();
+    let mut merged = merged.into_iter().peekable();
+    let mut all = Vec::with_capacity(entries.len());
+    let mut take_over = |all: &mut Vec<(Key, Node)>, before: usize| {
+        while let Some((_, taken)) = merged.next_if(|(at, _)| *at <= before) {
+            all.extend(taken.into_iter().filter(|(key, _)| known.insert(key.name.clone())));
+        }
+    };
+    for (at, entry) in entries.into_iter().enumerate() {
+        take_over(&mut all, at);
+        all.push(entry);
+    }
+    take_over(&mut all, usize::MAX);
+    all
 }
 
 /// The entries that `<<` takes over from a map, or from a list of maps.

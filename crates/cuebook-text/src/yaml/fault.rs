@@ -1,6 +1,6 @@
 //! What the parser complains about, in words that say what to do.
 
-use serde_saphyr::granit_parser::ErrorKind as Fault;
+use granit_parser::ErrorKind as Fault;
 
 /// The message and the way out for what the parser stopped at.
 pub(super) fn explain(fault: &Fault) -> (String, Option<&'static str>) {
@@ -55,7 +55,7 @@ pub(super) fn explain(fault: &Fault) -> (String, Option<&'static str>) {
 
 /// The message and the way out for values that are nested too deeply.
 pub(super) fn too_deep() -> (String, Option<&'static str>) {
-    let message = format!("values are nested too deeply: the limit is {} levels", super::MOST_DEPTH);
+    let message = format!("values are nested too deeply: the limit is {} levels", super::MAX_DEPTH);
     (message, Some("nest the values less"))
 }
 

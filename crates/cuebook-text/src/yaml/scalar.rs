@@ -11,7 +11,7 @@ pub enum Scalar {
     Bool(bool),
     /// A number that JSON has.
     Number(Number),
-    /// A number that JSON cannot hold: infinite, or not a number.
+    /// `.inf` or `.nan`, which JSON cannot hold.
     Unspeakable,
     /// Everything else.
     Text,
@@ -36,17 +36,15 @@ pub fn resolve(text: &str) -> Scalar {
             && digits.chars().all(|digit| digit.is_digit(radix))
         {
             return u64::from_str_radix(digits, radix)
-                .map_or(Scalar::Unspeakable, |number| Scalar::Number(number.into()));
+                .map_or(Scalar::Text, |number| Scalar::Number(number.into()));
         }
     }
     if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
         return whole(text, unsigned);
     }
     if is_float(unsigned) {
-        return match text.parse::<f64>().ok().and_then(Number::from_f64) {
-            Some(number) => Scalar::Number(number),
-            None => Scalar::Unspeakable,
-        };
+        // What no number can hold is rarely meant as one, as in `12e345` for a commit.
+        return text.parse().ok().and_then(Number::from_f64).map_or(Scalar::Text, Scalar::Number);
     }
     Scalar::Text
 }

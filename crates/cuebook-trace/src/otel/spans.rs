@@ -117,8 +117,8 @@ fn conventional(span: &mut SpanData, content: bool) {
     span.span_kind = if calls { SpanKind::Client } else { SpanKind::Internal };
 
     let kind = text(span, ERROR_TYPE);
-    if let Some(told) = text(span, "error") {
-        let (exception, message) = error_of(&field_value(&told), kind.as_deref());
+    if let Some(reported) = text(span, "error") {
+        let (exception, message) = error_of(&field_value(&reported), kind.as_deref());
         if kind.is_none() {
             span.attributes.push(KeyValue::new(ERROR_TYPE, exception));
         }

@@ -29,11 +29,11 @@ pub(super) fn of_the_span_that_ends() -> Arc<Mutex<Secrets>> {
 }
 
 /// Listens for secrets. It must hear of a span's end before the bridge does.
-pub(super) struct Watch;
+pub(super) struct SecretListener;
 
 struct Watched(Arc<Mutex<Secrets>>);
 
-impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Watch {
+impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for SecretListener {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id).filter(|span| crate::is_ours(span.metadata())) else { return };
         let above = span.scope().skip(1).find_map(|above| {

@@ -12,7 +12,7 @@ use crate::items::{FOLDER, Item, ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::{Trust, told_with_path};
 
 /// Bytes that an item may have.
-pub(super) const MOST: u64 = 4 << 20;
+pub(super) const MAX: u64 = 4 << 20;
 
 /// What is to be loaded.
 ///
@@ -115,7 +115,7 @@ pub fn load(spaces: &Spaces, trust: &Trust, request: &LoadRequest) -> Result<Loa
         let error = Error::new(ErrorKind::ItemNotFound, diagnostic);
         return Err(error.with("item_type", kind.as_str()).with("item_id", id.as_str()));
     };
-    let item = located.read(MOST)?;
+    let item = located.read(MAX)?;
     trust.verify(&item)?;
     let copy = match destination.filter(|destination| *destination != item.located.space) {
         Some(destination) => Some((destination, copy(spaces, &item, destination, request.replace)?)),
@@ -136,7 +136,7 @@ fn copy(spaces: &Spaces, item: &Item, destination: SpaceKind, replace: bool) -> 
     let start = if destination == SpaceKind::User { "~/" } else { "" };
     let name = format!("{start}{FOLDER}/{below}");
     if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_some() {
-        if files::read_bytes(&path, &name, MOST).is_ok_and(|bytes| bytes == item.bytes) {
+        if files::read_bytes(&path, &name, MAX).is_ok_and(|bytes| bytes == item.bytes) {
             return Ok(path);
         }
         if !replace {
@@ -145,6 +145,9 @@ fn copy(spaces: &Spaces, item: &Item, destination: SpaceKind, replace: bool) -> 
             let hint = "move it away, or replace it: --replace";
             return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
         }
+    }
+    if destination == SpaceKind::Project {
+        files::stays_inside(spaces.project(), &path, &name)?;
     }
     files::write_atomic(&path, &name, &item.bytes)?;
     Ok(path)
@@ -246,7 +249,7 @@ mod tests {
     use crate::trust::{Purpose, SigningKey, sign_for};
     use std::fs;
 
-    struct World {
+    struct Fixture {
         project: tempfile::TempDir,
         user: tempfile::TempDir,
         spaces: Spaces,
@@ -254,7 +257,7 @@ mod tests {
         key: SigningKey,
     }
 
-    fn world() -> World {
+    fn world() -> Fixture {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let trust = Trust::new(&spaces);
@@ -265,10 +268,10 @@ mod tests {
         let bytes = sign_for(&purpose, "py", tool, &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
         fs::create_dir_all(user.path().join(".ai/tools/demo")).unwrap();
         fs::write(user.path().join(".ai/tools/demo/run.py"), bytes).unwrap();
-        World { project, user, spaces, trust, key }
+        Fixture { project, user, spaces, trust, key }
     }
 
-    impl World {
+    impl Fixture {
         fn ask(&self, request: Json) -> Json {
             answer(&self.spaces, &self.trust, &request)
         }
@@ -286,7 +289,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&copy).unwrap(), loaded["content"]);
         let again = world.ask(json!({"item_type": "tool", "item_id": "demo/run"}));
         assert_eq!((&again["status"], &again["source"]), (&json!("success"), &json!("project")));
-        // The same copy once more is none, and another file is not lost.
+        // A second equal copy is not written, and another file is not lost.
         let request =
             json!({"item_type": "tool", "item_id": "demo/run", "source": "user", "destination": "project"});
         assert_eq!(world.ask(request.clone())["status"], "success");

@@ -1,4 +1,4 @@
-//! Search: items by what they say of themselves.
+//! Search items by name, description and tags.
 //!
 //! A [`Searcher`] is kept as long as its process: the first search reads every item, the later ones what has changed. The
 //! signatures of those that are shown are checked, and an answer says of each whether it may be believed.
@@ -20,7 +20,7 @@ use super::outline::Outline;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::Trust;
-use index::{Entry, FIELDS, MOST, Shelf};
+use index::{Entry, FIELDS, MAX, SpaceIndex};
 pub use query::Query;
 pub use scope::Scope;
 
@@ -34,7 +34,7 @@ const LONGEST: usize = 4_096;
 const SHARE: usize = 2_000;
 
 /// Threads that look at the same time, at most.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// What is searched for.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,7 +214,7 @@ impl FoundItem {
 #[derive(Debug)]
 pub struct Searcher {
     spaces: Spaces,
-    shelves: Mutex<HashMap<(ItemType, SpaceKind), Shelf>>,
+    space_indexes: Mutex<HashMap<(ItemType, SpaceKind), SpaceIndex>>,
 }
 
 /// An item that was found.
@@ -239,7 +239,7 @@ type List = (SpaceKind, Arc<Vec<Arc<Entry>>>);
 impl Searcher {
     /// A searcher that has read nothing yet.
     pub fn new(spaces: Spaces) -> Searcher {
-        Searcher { spaces, shelves: Mutex::default() }
+        Searcher { spaces, space_indexes: Mutex::default() }
     }
 
     /// The answer of `rye_search`, also if it fails.
@@ -280,7 +280,7 @@ impl Searcher {
         }
         let lists = self.lists(scope.kind, request.space);
         let problems = self.problems(scope.kind, request.space);
-        let asked = Asked::new(request, scope);
+        let asked = CompiledRequest::new(request, scope);
         let Hits { mut total, mut kept } = asked.hits(&lists);
         if !request.filters.is_empty() {
             kept.retain(|hit| self.passes(&lists, *hit, asked.scope.kind, &request.filters));
@@ -293,11 +293,13 @@ impl Searcher {
 
     /// What could not be read by the last search of a type, so that the found items are not taken for all of them.
     pub fn problems(&self, kind: ItemType, only: Option<SpaceKind>) -> Vec<Diagnostic> {
-        let shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        let space_indexes = self.space_indexes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
         for space in self.spaces.all().iter().filter(|space| only.is_none_or(|only| space.kind() == only)) {
-            let shelf = shelves.get(&(kind, space.kind()));
-            found.extend(shelf.into_iter().flat_map(|shelf| shelf.problems.values().cloned()));
+            let space_index = space_indexes.get(&(kind, space.kind()));
+            found.extend(
+                space_index.into_iter().flat_map(|space_index| space_index.problems.values().cloned()),
+            );
         }
         found
     }
@@ -305,13 +307,14 @@ impl Searcher {
     /// The items of the spaces that are searched, as they are now.
     fn lists(&self, kind: ItemType, only: Option<SpaceKind>) -> Vec<List> {
         // What is remembered is whole between two searches, also if one of them panicked.
-        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut space_indexes = self.space_indexes.lock().unwrap_or_else(PoisonError::into_inner);
         let spaces = self.spaces.all().iter().filter(|space| only.is_none_or(|only| space.kind() == only));
         spaces
             .map(|space| {
-                let shelf = shelves.entry((kind, space.kind())).or_insert_with(|| Shelf::new(kind, space));
-                shelf.refresh();
-                (shelf.space, shelf.entries.clone())
+                let space_index =
+                    space_indexes.entry((kind, space.kind())).or_insert_with(|| SpaceIndex::new(kind, space));
+                space_index.refresh();
+                (space_index.space, space_index.entries.clone())
             })
             .collect()
     }
@@ -320,7 +323,7 @@ impl Searcher {
         let (space, entries) = &lists[hit.list];
         let id = ItemId::new(&entries[hit.at].id).ok()?;
         let located = self.spaces.space(*space)?.locate(kind, &id).ok()??;
-        let item = located.read(MOST).ok()?;
+        let item = located.read(MAX).ok()?;
         let text = String::from_utf8_lossy(&item.bytes);
         let outline = Outline::of(kind, item.located.extension, id.name(), &text);
         Some((item, outline))
@@ -374,7 +377,7 @@ impl Searcher {
 }
 
 /// A request that can be asked of items.
-struct Asked {
+struct CompiledRequest {
     scope: Scope,
     query: Query,
     fields: Vec<(usize, Query)>,
@@ -384,8 +387,8 @@ struct Asked {
     enough: usize,
 }
 
-impl Asked {
-    fn new(request: &SearchRequest, scope: Scope) -> Asked {
+impl CompiledRequest {
+    fn new(request: &SearchRequest, scope: Scope) -> CompiledRequest {
         let fields = FIELDS.iter().enumerate().filter_map(|(index, (name, _))| {
             let query = request.fields.get(*name)?.as_str()?;
             Some((index, Query::new(query).fuzzy(request.fuzzy)))
@@ -398,12 +401,12 @@ impl Asked {
             true => request.offset.saturating_add(request.limit),
             false => usize::MAX,
         };
-        Asked { scope, query, fields, scores, enough }
+        CompiledRequest { scope, query, fields, scores, enough }
     }
 
     /// Everything that is found, looked for by several threads if there is much.
     fn hits(&self, lists: &[List]) -> Hits {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let mut hits = Hits::default();
         for (list, (_, entries)) in lists.iter().enumerate() {
             // A free thread takes the next share: a thread that waits for a core delays no other.

@@ -15,7 +15,7 @@ use globset::GlobBuilder;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::load::{MOST, item_type};
+use super::load::{MAX, item_type};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
@@ -220,7 +220,7 @@ pub fn answer(
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Json {
-    let request = SignRequest::from_json(arguments).map_err(Refused::new);
+    let request = SignRequest::from_json(arguments).map_err(SignError::new);
     match request.and_then(|request| attempt(spaces, trust, &request, now, progress)) {
         Ok(signed) => signed.to_json(),
         Err(refused) => refused.answer,
@@ -228,40 +228,40 @@ pub fn answer(
 }
 
 /// Why nothing was signed: for programs, and as `rye_sign` answers.
-struct Refused {
+struct SignError {
     error: Error,
     answer: Json,
 }
 
-impl Refused {
-    fn new(error: Error) -> Box<Refused> {
+impl SignError {
+    fn new(error: Error) -> Box<SignError> {
         let answer = json!({"status": "error", "error": error.diagnostic().message});
-        Box::new(Refused { error, answer })
+        Box::new(SignError { error, answer })
     }
 
     /// The same, and the answer has the error's hint.
-    fn with_hint(error: Error) -> Box<Refused> {
+    fn with_hint(error: Error) -> Box<SignError> {
         let hint = error.diagnostic().hint.clone();
-        Refused::new(error).and("hint", hint.into())
+        SignError::new(error).and("hint", hint.into())
     }
 
-    fn and(mut self: Box<Refused>, name: &str, value: Json) -> Box<Refused> {
+    fn and(mut self: Box<SignError>, name: &str, value: Json) -> Box<SignError> {
         self.answer[name] = value;
         self
     }
 
     /// A file that cannot be read, signed or written.
-    fn of_file(path: &Path, error: Error) -> Box<Refused> {
+    fn of_file(path: &Path, error: Error) -> Box<SignError> {
         let mut answer = json!({"status": "error", "error": told_with_path(&error)});
         if let Some(hint) = &error.diagnostic().hint {
             answer["hint"] = hint.clone().into();
         }
         answer["path"] = path.display().to_string().into();
-        Box::new(Refused { error, answer })
+        Box::new(SignError { error, answer })
     }
 
     /// A file that does not say what its type must say. Each issue is a finding.
-    fn invalid(located: &Located, path: &Path, mut answer: Json) -> Box<Refused> {
+    fn invalid(located: &Located, path: &Path, mut answer: Json) -> Box<SignError> {
         let code = match located.kind {
             ItemType::Directive => Code::BadDirective,
             ItemType::Tool => Code::BadTool,
@@ -287,7 +287,7 @@ impl Refused {
         let error = Error::all(ErrorKind::PromptRead, findings);
         answer["status"] = "error".into();
         answer["path"] = path.display().to_string().into();
-        Box::new(Refused { error, answer })
+        Box::new(SignError { error, answer })
     }
 }
 
@@ -307,16 +307,16 @@ fn attempt(
     request: &SignRequest,
     now: Timestamp,
     progress: &mut dyn FnMut(usize, usize),
-) -> Result<Signed, Box<Refused>> {
+) -> Result<Signed, Box<SignError>> {
     let kind = request.item_type;
     if request.space == SpaceKind::System {
-        return Err(Refused::with_hint(read_only()));
+        return Err(SignError::with_hint(read_only()));
     }
     // A project that is the user's own folder has one space.
     let own = || spaces.space(SpaceKind::Project).filter(|_| spaces.user_folder().is_some());
     let found = spaces.space(request.space).or_else(own).and_then(|space| Some((space, space.folder()?)));
     let Some((space, folder)) = found else {
-        return Err(Refused::new(usage("there is no user space: set USER_SPACE", "set it to a folder")));
+        return Err(SignError::new(usage("there is no user space: set USER_SPACE", "set it to a folder")));
     };
     let signer = Signer { spaces, trust, folder, now, made: RefCell::default() };
     if request.is_pattern() {
@@ -324,22 +324,22 @@ fn attempt(
         items.warnings.extend(signer.record(space.kind()));
         return Ok(Signed::Items(items));
     }
-    let id = ItemId::new(&request.item_id).map_err(Refused::new)?;
-    let Some(located) = space.locate(kind, &id).map_err(Refused::new)? else {
+    let id = ItemId::new(&request.item_id).map_err(SignError::new)?;
+    let Some(located) = space.locate(kind, &id).map_err(SignError::new)? else {
         return Err(missing(spaces, kind, &id));
     };
-    let key = SigningKey::load(spaces).map_err(Refused::with_hint)?;
+    let key = SigningKey::load(spaces).map_err(SignError::with_hint)?;
     let mut item = signer.one(&located, &key)?;
     item.warnings.extend(signer.record(space.kind()));
     Ok(Signed::Item(item))
 }
 
 /// An item that the space does not have.
-fn missing(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Box<Refused> {
+fn missing(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Box<SignError> {
     let error = spaces.not_found(kind, id);
     let file = format!("{FOLDER}/{}/{id}.{}", kind.folder(), kind.extensions()[0]);
     let near = error.diagnostic().hint.clone().filter(|hint| hint.starts_with("did you mean"));
-    let refused = Refused::new(error).and("hint", format!("Create file at {file}").into());
+    let refused = SignError::new(error).and("hint", format!("Create file at {file}").into());
     match near {
         Some(near) => refused.and("did_you_mean", near.into()),
         None => refused,
@@ -363,14 +363,14 @@ impl Signer<'_> {
     }
 
     /// Signs one item.
-    fn one(&self, located: &Located, key: &SigningKey) -> Result<SignedItem, Box<Refused>> {
+    fn one(&self, located: &Located, key: &SigningKey) -> Result<SignedItem, Box<SignError>> {
         let Some(path) = located.path() else {
-            return Err(Refused::new(read_only()));
+            return Err(SignError::new(read_only()));
         };
-        let fail = |error: Error| Refused::of_file(path, error);
-        let bytes = files::read_bytes(path, &located.name, MOST).map_err(fail)?;
-        let said =
-            validate::validate(located, &bytes).map_err(|answer| Refused::invalid(located, path, answer))?;
+        let fail = |error: Error| SignError::of_file(path, error);
+        let bytes = files::read_bytes(path, &located.name, MAX).map_err(fail)?;
+        let said = validate::validate(located, &bytes)
+            .map_err(|answer| SignError::invalid(located, path, answer))?;
         let purpose = Purpose::of(located);
         let signed = sign_for(&purpose, located.extension, &bytes, key, self.now).map_err(fail)?;
         self.write(path, &located.name, &bytes, &signed).map_err(fail)?;
@@ -411,7 +411,7 @@ impl Signer<'_> {
             return Err(files::write_error(name, &error));
         }
         let permissions = fs::metadata(&target).map_err(io)?.permissions();
-        if files::read_bytes(&target, name, MOST)? != old {
+        if files::read_bytes(&target, name, MAX)? != old {
             let error = std::io::Error::other("the file changed while Cuebook signed it; try again");
             return Err(files::write_error(name, &error));
         }
@@ -440,15 +440,15 @@ impl Signer<'_> {
         space: &crate::items::Space,
         pattern: &str,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<SignedItems, Box<Refused>> {
+    ) -> Result<SignedItems, Box<SignError>> {
         // A pattern without a folder means items anywhere.
         let whole = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let glob = GlobBuilder::new(&whole).literal_separator(true).build().map_err(|error| {
             let message = format!("invalid pattern `{pattern}`: {}", error.kind());
-            Refused::new(usage(&message, "`*` matches a part of a name, and `**` matches folders"))
+            SignError::new(usage(&message, "`*` matches a part of a name, and `**` matches folders"))
         })?;
         let glob = glob.compile_matcher();
-        let all = self.spaces.walk(kind, space).map_err(Refused::new)?;
+        let all = self.spaces.walk(kind, space).map_err(SignError::new)?;
         let found: Vec<Located> =
             all.into_iter().filter(|item| !is_excluded(item) && glob.is_match(item.id.as_str())).collect();
         if found.is_empty() {
@@ -457,9 +457,9 @@ impl Signer<'_> {
             let message = format!("No {kind} items match: {pattern}");
             let diagnostic = Diagnostic::new(Code::ItemNotFound, message).hint(hint);
             let error = Error::new(ErrorKind::ItemNotFound, diagnostic);
-            return Err(Refused::new(error).and("searched_in", searched.into()));
+            return Err(SignError::new(error).and("searched_in", searched.into()));
         }
-        let key = SigningKey::load(self.spaces).map_err(Refused::new)?;
+        let key = SigningKey::load(self.spaces).map_err(SignError::new)?;
         let total = found.len();
         let mut items = SignedItems::default();
         for (done, item) in found.iter().enumerate() {
@@ -475,7 +475,7 @@ impl Signer<'_> {
 }
 
 impl SignedItems {
-    fn refuse(&mut self, id: &ItemId, Refused { error, mut answer }: Refused) {
+    fn refuse(&mut self, id: &ItemId, SignError { error, mut answer }: SignError) {
         let mut one = json!({"item": id.as_str(), "error": answer["error"].take()});
         let details = ["issues", "details"].iter().find_map(|name| answer[name].as_array().cloned());
         if let Some(mut details) = details {

@@ -31,6 +31,13 @@ pub trait Body: Send + Sync {
     /// byte comes from.
     fn write(&self, writing: &Writing<'_>) -> Result<Output>;
 
+    /// Writes its text alone, if it can do so without keeping where it comes from.
+    #[doc(hidden)]
+    fn text(&self, writing: &Writing<'_>) -> Option<Result<String>> {
+        let _ = writing;
+        None
+    }
+
     /// Renders the prompt: its text, and what a model gets beside it.
     fn render(&self, rendering: &Rendering<'_>) -> Result<Rendered> {
         rendering.refuse_budget()?;

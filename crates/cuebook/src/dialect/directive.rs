@@ -173,8 +173,8 @@ pub fn render(filled: &Filled<'_>, wording: &Wording) -> Result<Rendered> {
     let directive = filled.directive();
     directive.refuse_unfollowed()?;
     let output = directive
-        .write_prompt(wording, filled, &Surroundings::default(), MOST_TEXT)
-        .map_err(|_| directive.template.too_large(MOST_TEXT))?;
+        .write_prompt(wording, filled, &SurroundingTexts::default(), MAX_TEXT)
+        .map_err(|_| directive.template.too_large(MAX_TEXT))?;
     let id = directive.name.as_deref().unwrap_or_default();
     let prompt = prompt(directive, id, directive.source.name(), &Defaults::default());
     let scope = Scope::of_values(Variables::from_json(&filled.inputs));

@@ -99,7 +99,7 @@ pub(super) fn variable(input: Property, all_strict: bool) -> Variable {
         Kind::Object { .. } => Type::Object,
         Kind::Union { .. } | Kind::Rich(_) | Kind::Custom(_) => Type::Any,
     };
-    // A default of `null` is none.
+    // A default of `null` is no default.
     let default = input.default.clone().filter(|default| !default.is_null());
     let need = if input.required && default.is_none() { Need::Required } else { Need::Optional };
     Variable {

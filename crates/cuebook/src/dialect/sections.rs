@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::prompty::{Reader, split, variable};
+use super::prompty::{FrontMatterReader, split, variable};
 use super::{Compiling, Dialect, Offer, Parsed, Read, Reading};
 use crate::chat::output::OutputSpec;
 use crate::dialect;
@@ -126,7 +126,7 @@ fn empty_others(sections: &mut [Section], keep: &[String]) {
         section.summary = None;
         (section.enabled, section.visibility) = (Selector::Always(true), Selector::Always(Visibility::Full));
         (section.enabled_place, section.visibility_place) = (None, None);
-        section.tools.clear();
+        // The tools stay, because examples of tasks use them.
         section.skills.clear();
         // No section has an empty key, so nothing is kept below the others.
         let nothing = [String::new()];
@@ -172,7 +172,7 @@ impl Dialect for Sections {
     }
 
     fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
-        let mut reader = SectionsReader(Reader::for_sections());
+        let mut reader = SectionsReader(FrontMatterReader::for_sections());
         let (front, _) = front(&offer.text()?, &mut reader)?;
         reader.0.finish()?;
         Ok(metadata(offer, &front))
@@ -205,18 +205,18 @@ impl Dialect for Sections {
 }
 
 /// A reader of `.prompty` files that reads trees too.
-struct SectionsReader(Reader);
+struct SectionsReader(FrontMatterReader);
 
 impl Deref for SectionsReader {
-    type Target = Reader;
+    type Target = FrontMatterReader;
 
-    fn deref(&self) -> &Reader {
+    fn deref(&self) -> &FrontMatterReader {
         &self.0
     }
 }
 
 impl DerefMut for SectionsReader {
-    fn deref_mut(&mut self) -> &mut Reader {
+    fn deref_mut(&mut self) -> &mut FrontMatterReader {
         &mut self.0
     }
 }
@@ -236,7 +236,7 @@ fn compile(file: File, part: Option<&[String]>, compiling: &Compiling<'_>) -> Re
 
 fn read(reading: &Reading<'_>) -> Result<Read> {
     let (source, id) = (reading.text()?, reading.offer().id());
-    let mut reader = SectionsReader(Reader::for_sections());
+    let mut reader = SectionsReader(FrontMatterReader::for_sections());
     let (front, body) = front(&source, &mut reader)?;
     if front.key.is_none() && key_of(id).is_empty() {
         let message = format!("the id {} cannot become a key, which overrides need", quoted(id));
@@ -308,7 +308,7 @@ pub fn key_of(text: &str) -> String {
             _ => key.push('-'),
         }
     }
-    key.truncate(crate::sections::MOST_KEY);
+    key.truncate(crate::sections::MAX_KEY);
     key.trim_end_matches(['-', '_', '.']).to_owned()
 }
 

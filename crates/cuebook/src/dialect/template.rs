@@ -10,7 +10,7 @@ use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading, Writing};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::notation::definition::{Definition, Inline, Reader};
+use crate::notation::definition::{Definition, DefinitionReader, Inline};
 use crate::notation::python::Module;
 use crate::notation::signature::{slips, wrong_signature};
 use crate::prompt::{Hook, Limits, Metadata, Prompt, TEMPLATE, Traits};
@@ -40,7 +40,7 @@ impl Dialect for Template {
             true => {
                 let limit = offer.library.file_limit()?;
                 let source = offer.candidate.root.read(&offer.candidate.file(PROMPT_FILE), limit)?;
-                Reader::new(&Module::parse(&source)?).definition()?
+                DefinitionReader::new(&Module::parse(&source)?).definition()?
             }
         };
         Ok(metadata(offer, definition))
@@ -66,6 +66,10 @@ impl Body for TextBody {
     fn write(&self, writing: &Writing<'_>) -> Result<Output> {
         self.0.render(writing.scope, writing.limit)
     }
+
+    fn text(&self, writing: &Writing<'_>) -> Option<Result<String>> {
+        Some(self.0.render_text(writing.scope, writing.limit))
+    }
 }
 
 fn read(reading: &Reading<'_>) -> Result<Read> {
@@ -77,7 +81,7 @@ fn read(reading: &Reading<'_>) -> Result<Read> {
     let (definition, module) = match &python {
         Some(source) => {
             let module = Module::parse(source)?;
-            let mut reader = Reader::new(&module);
+            let mut reader = DefinitionReader::new(&module);
             let definition = reader.definition()?;
             notes.append(&mut reader.notes);
             (definition, Some(module))

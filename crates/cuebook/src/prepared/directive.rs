@@ -46,8 +46,8 @@ impl Prepared {
 
     /// The same of any file that its text is made from: its own, or what it includes.
     pub fn signature_of(&self, file: &str) -> Option<String> {
-        let guests = self.guests.iter().flat_map(|guest| guest.items());
-        let mut items = self.body.items().into_iter().chain(guests);
+        let included_prompts = self.included_prompts.iter().flat_map(|included| included.items());
+        let mut items = self.body.items().into_iter().chain(included_prompts);
         items.find(|item| item.located.name == file).map(|item| self.signed(item))
     }
 

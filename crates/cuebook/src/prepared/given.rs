@@ -9,7 +9,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you
 use crate::variables::{Context, SESSION, SYSTEM, Scope, UnknownVariables, Variables};
 
 /// The variables that a prompt has.
-pub(super) struct Known {
+pub(super) struct KnownVariables {
     names: BTreeSet<String>,
     /// Whether it may read others as well.
     takes_any: bool,
@@ -50,8 +50,9 @@ impl Prepared {
         Ok(Cow::Owned(Arc::new(own)))
     }
 
-    fn known(&self) -> &Known {
-        self.known.get_or_init(|| Known { names: self.find_names(), takes_any: self.finds_any_name() })
+    fn known(&self) -> &KnownVariables {
+        self.known
+            .get_or_init(|| KnownVariables { names: self.find_names(), takes_any: self.finds_any_name() })
     }
 
     fn find_names(&self) -> BTreeSet<String> {

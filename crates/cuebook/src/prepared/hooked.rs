@@ -87,29 +87,29 @@ struct ScriptHook {
 }
 
 /// A hook before the template.
-enum Before {
+enum PreRenderHook {
     Script(ScriptHook),
     Closure(Arc<dyn PreRender>),
 }
 
-impl Before {
+impl PreRenderHook {
     /// What a closure does with its variables is unknown.
     fn wants_system(&self) -> bool {
         match self {
-            Before::Script(hook) => hook.script.mentions_system,
-            Before::Closure(_) => true,
+            PreRenderHook::Script(hook) => hook.script.mentions_system,
+            PreRenderHook::Closure(_) => true,
         }
     }
 
     fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes, HookError> {
         match self {
-            Before::Script(hook) => {
+            PreRenderHook::Script(hook) => {
                 match hook.engine.run(&hook.script, Call::PreRender { variables }, context)? {
                     Answer::Changes(changes) => Ok(changes),
                     Answer::Values(_) | Answer::Text(_) => Err(unfitting("pre_render").into()),
                 }
             }
-            Before::Closure(hook) => {
+            PreRenderHook::Closure(hook) => {
                 Ok(Changes::between(variables, hook.pre_render(variables.clone(), context)?))
             }
         }
@@ -145,10 +145,10 @@ fn unfitting(function: &str) -> Error {
 }
 
 /// The hooks before the template: the prompt's own, then the program's.
-fn pre_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Before>> {
-    let mut found: Vec<Before> =
-        own_hook(prepared, workspace, "pre_render")?.map(Before::Script).into_iter().collect();
-    found.extend(prepared.hooks().pre_render.get(&prepared.prompt().id).cloned().map(Before::Closure));
+fn pre_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<PreRenderHook>> {
+    let mut found: Vec<PreRenderHook> =
+        own_hook(prepared, workspace, "pre_render")?.map(PreRenderHook::Script).into_iter().collect();
+    found.extend(prepared.hooks().pre_render.get(&prepared.prompt().id).cloned().map(PreRenderHook::Closure));
     Ok(found)
 }
 

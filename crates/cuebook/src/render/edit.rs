@@ -10,15 +10,13 @@
 //!
 //! The work is bounded, whatever the texts are: what would take too long to compare is the hook's.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-
-use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 
 use crate::template::sink::{Piece, Writer};
 
 /// Tokens whose comparison is worth its time. Texts that repeat themselves take time by the square of their length.
-const MOST_TOKENS: usize = 2_000;
+const MAX_TOKENS: usize = 2_000;
 
 /// The pieces of the new text. The pieces of the old text cover it without gaps, and so do these.
 pub(super) fn reattribute(old: &str, pieces: &[Piece], new: &str, editor: u32) -> Vec<Piece> {
@@ -90,7 +88,7 @@ fn inside(old: &str, pieces: &[Piece], range: Range<usize>) -> Vec<Piece> {
 
 /// Where two sequences differ. What they begin and end with in common is found whatever their length; what lies between is
 /// compared if that does not take too long.
-pub fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+pub fn differences<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Range<usize>, Range<usize>)> {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[start..], &new[start..]);
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
@@ -102,7 +100,7 @@ pub fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize
     if old.is_empty() || new.is_empty() {
         return vec![whole];
     }
-    if old.len() + new.len() > MOST_TOKENS {
+    if old.len() + new.len() > MAX_TOKENS {
         // Lines that were changed one by one are the usual case, and easy.
         if old.len() != new.len() {
             return vec![whole];
@@ -112,12 +110,54 @@ pub fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize
             .map(|index| (start + index..start + index + 1, start + index..start + index + 1))
             .collect();
     }
-    let input = InternedInput::new(Tokens(old), Tokens(new));
-    let shift = |range: Range<u32>| start + range.start as usize..start + range.end as usize;
-    Diff::compute(Algorithm::Histogram, &input)
-        .hunks()
-        .map(|hunk| (shift(hunk.before), shift(hunk.after)))
-        .collect()
+    let shift = |range: Range<usize>| start + range.start..start + range.end;
+    // Numbers are compared in one step, however long the texts are that they stand for.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut numbered = |tokens: &[&'t str]| -> Vec<usize> {
+        let number = |token: &&'t str| {
+            let next = numbers.len();
+            *numbers.entry(token).or_insert(next)
+        };
+        tokens.iter().map(number).collect()
+    };
+    let (old, new) = (numbered(old), numbered(new));
+    hunks(&old, &new).into_iter().map(|(before, after)| (shift(before), shift(after))).collect()
+}
+
+/// Where two sequences differ that have the most elements in common. The caller bounds their lengths.
+fn hunks(old: &[usize], new: &[usize]) -> Vec<(Range<usize>, Range<usize>)> {
+    let width = new.len() + 1;
+    // How many elements the rests of the two have in common, from each pair of places.
+    let mut common = vec![0_u16; (old.len() + 1) * width];
+    for before in (0..old.len()).rev() {
+        for after in (0..new.len()).rev() {
+            common[before * width + after] = match old[before] == new[after] {
+                true => common[(before + 1) * width + after + 1] + 1,
+                false => common[(before + 1) * width + after].max(common[before * width + after + 1]),
+            };
+        }
+    }
+    let mut hunks = Vec::new();
+    let (mut before, mut after) = (0, 0);
+    while before < old.len() || after < new.len() {
+        let begin = (before, after);
+        while before < old.len() && after < new.len() && old[before] != new[after] {
+            match common[(before + 1) * width + after] >= common[before * width + after + 1] {
+                true => before += 1,
+                false => after += 1,
+            }
+        }
+        if before == old.len() || after == new.len() {
+            (before, after) = (old.len(), new.len());
+        }
+        if begin != (before, after) {
+            hunks.push((begin.0..before, begin.1..after));
+        }
+        while before < old.len() && after < new.len() && old[before] == new[after] {
+            (before, after) = (before + 1, after + 1);
+        }
+    }
+    hunks
 }
 
 struct Edit<'t> {
@@ -332,23 +372,6 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Parts of a text, to be compared with others.
-#[derive(Clone, Copy)]
-struct Tokens<'s, 't>(&'s [&'t str]);
-
-impl<'s, 't> TokenSource for Tokens<'s, 't> {
-    type Token = &'t str;
-    type Tokenizer = std::iter::Copied<std::slice::Iter<'s, &'t str>>;
-
-    fn tokenize(&self) -> Self::Tokenizer {
-        self.0.iter().copied()
-    }
-
-    fn estimate_tokens(&self) -> u32 {
-        self.0.len() as u32
-    }
-}
-
 /// A text as words, and everything between them letter by letter.
 struct Words<'t>(&'t str);
 
@@ -433,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_a_values_as_well_stays_the_authors_only_where_it_stood() {
+    fn an_equal_line_is_the_authors_only_in_its_place() {
         let (old, writers) = ("user:\nA\nuser:\nB", "LLLLLLvvvvvvvvv");
         assert_eq!(edit(old, writers, "user:\nA\nuser:\nB!"), "LLLLLLvvvvvvvvvh");
         // The end of the old text, or a line of the author's with a value from further down: the first is no author's.

@@ -109,7 +109,7 @@ pub struct RequestTool {
 
 /// The tokens of what a request holds beside its text.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct ExtraTokens {
     pub(crate) tools: usize,
     pub(crate) output: usize,
     /// Why these are estimates.
@@ -118,11 +118,11 @@ pub(crate) struct Beside {
     pub(crate) not_counted: Vec<String>,
 }
 
-impl Beside {
-    pub(crate) fn of(rendered: &Rendered) -> Beside {
+impl ExtraTokens {
+    pub(crate) fn of(rendered: &Rendered) -> ExtraTokens {
         let (_, provider, tokenizer) = audience(rendered);
         let provider = provider.unwrap_or(Provider::OpenAi);
-        let mut beside = Beside::default();
+        let mut beside = ExtraTokens::default();
         match request_tools(rendered, provider) {
             Ok(tools) => beside.tools = tools.iter().map(|tool| tokenizer.count(&tool.json)).sum(),
             Err(error) => beside.not_counted.push(format!("the tools: {}", error.diagnostic().message)),

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use cuebook::prompt::Visibility;
-//! use cuebook::sections::{Bound, Section, SectionTool, Setting, Tree, VisibilityOverrides};
+//! use cuebook::sections::{BoundParams, Section, SectionTool, Setting, Tree, VisibilityOverrides};
 //!
 //! #[derive(serde::Serialize, schemars::JsonSchema)]
 //! struct Task {
@@ -30,7 +30,7 @@
 //!     .section(history)
 //!     .build()?;
 //!
-//! let bound = [Bound::of(Task { goal: "prices".into(), brief: true })?];
+//! let bound = [BoundParams::of(Task { goal: "prices".into(), brief: true })?];
 //! let rendered = tree.render(&Setting::new(&bound))?;
 //! assert!(rendered.text().starts_with("# Task\n\nFind out about prices.\n\n# History\n\nMuch was said."));
 //! assert_eq!(rendered.tools[0].name, "open_sections");
@@ -68,18 +68,18 @@ mod tool;
 mod tree;
 
 pub use crate::variables::VisibilityOverrides;
-pub use build::MOST_LEVELS;
+pub use build::MAX_LEVELS;
 pub(crate) use custom::Custom;
 pub use custom::SectionType;
 pub use disclosed::{Disclosed, SectionReport, Why};
 pub use fit::{FitStep, Fitting};
-pub use key::{MOST_KEY, check_key};
-pub use params::{Bound, Params, ParamsType};
+pub use key::{MAX_KEY, check_key};
+pub use params::{BoundParams, Params, ParamsType};
 pub(crate) use render::render_part;
 pub use render::{Binding, DecidedBy, Fold, Missing, RenderedPrompt, SectionState, Setting};
 pub(crate) use section::title_of as title_of_task;
 pub use section::{Body, Section, Skill, Typed};
-pub use selector::{Circumstances, Selector, Selects};
+pub use selector::{ConditionContext, IntoSelector, Selector};
 pub use session::Session;
 pub use tool::{Handler, SectionTool, ToolResult};
 pub use tree::{Headings, Node, Tree, TreeBuilder};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use super::Rendered;
 pub use crate::chat::MARKS;
 use crate::chat::wire::{self, Api, Payload, Request, Wire};
-use crate::chat::{self, Message, Part, Role, Run, Ways};
+use crate::chat::{self, Message, ParseOptions, Part, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
 use crate::template::sink::Writer;
@@ -64,7 +64,7 @@ impl Rendered {
             }
             Some(key) if key == PARSER || (key == MARKS && !self.prompt().dialect.has_roles) => {
                 self.refuse_changed_roles()?;
-                chat::parse(self.text(), &self.runs(), &Ways::of(format))
+                chat::parse(self.text(), &self.runs(), &ParseOptions::of(format))
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -94,7 +94,7 @@ impl Rendered {
 
     fn part(&self, role: Role, range: Range<usize>) -> Message {
         let value = self.text()[range.clone()].to_owned();
-        Message { role, parts: vec![Part::Text { value, range: Some(range) }], metadata: Map::new() }
+        Message { role, parts: vec![Part::Text { value, ranges: vec![range] }], metadata: Map::new() }
     }
 
     /// The request that says this to a model, for the prompt's own provider. The model is the one that the render was for, if that was
@@ -130,8 +130,8 @@ impl Rendered {
 
     /// The body as the bytes that are sent, for a program that sends them: nothing else is made on the way.
     pub fn payload_as(&self, format: &str) -> Result<Payload> {
-        let told = |payload: &Payload| serde_json::from_slice(&payload.bytes).unwrap_or_default();
-        self.prepare(told, || {
+        let reported = |payload: &Payload| serde_json::from_slice(&payload.bytes).unwrap_or_default();
+        self.prepare(reported, || {
             let (mut payload, note) = self.say(Some(format), wire::payload)?;
             payload.notes.extend(note);
             Ok(payload)
@@ -139,13 +139,13 @@ impl Rendered {
     }
 
     /// Does the step, and reports it to listeners.
-    fn prepare<T>(&self, told: impl FnOnce(&T) -> Json, step: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn prepare<T>(&self, reported: impl FnOnce(&T) -> Json, step: impl FnOnce() -> Result<T>) -> Result<T> {
         let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
         let _entered = span.enter();
         let outcome = step();
         let mut secrets = trace::secrets(&span, || self.scope().given().to_json());
         trace::keep_secret(&span, &mut secrets, self.prompt().secrets());
-        trace::outcome(&span, secrets, &outcome, told);
+        trace::outcome(&span, secrets, &outcome, reported);
         outcome
     }
 
@@ -188,7 +188,7 @@ impl Rendered {
         let format = &self.prompt().format;
         match format.parser {
             None => self.parts().into_iter().map(|(role, _)| role).collect(),
-            Some(_) => chat::marked_roles(self.text(), &self.runs(), &Ways::of(format)),
+            Some(_) => chat::marked_roles(self.text(), &self.runs(), &ParseOptions::of(format)),
         }
     }
 

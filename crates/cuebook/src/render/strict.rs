@@ -39,14 +39,14 @@ fn refuse(text: &str, pieces: &[Piece], units: &Units, strict: &[&str]) -> Resul
         return Ok(());
     }
     // Neighbouring emissions of strict inputs: where the row begins, and what shows there.
-    let mut row: Option<(usize, Shown<'_>)> = None;
+    let mut row: Option<(usize, ShownInput<'_>)> = None;
     let ends = pieces.iter().map(|piece| piece.start as usize).skip(1).chain([text.len()]);
     for (piece, end) in pieces.iter().zip(ends) {
         let range = piece.start as usize..end;
         let shown = match piece.writer {
             Writer::Value { unit, offset } => units.get(unit).0.emission(offset).and_then(|emission| {
                 let name = strict.iter().find(|name| emission.can_show(name))?;
-                Some(Shown { name, unit: units.get(unit).0, emission })
+                Some(ShownInput { name, unit: units.get(unit).0, emission })
             }),
             _ => None,
         };
@@ -69,7 +69,7 @@ fn refuse(text: &str, pieces: &[Piece], units: &Units, strict: &[&str]) -> Resul
     }
 }
 
-fn refuse_forgery(text: &str, shown: Shown<'_>) -> Result<()> {
+fn refuse_forgery(text: &str, shown: ShownInput<'_>) -> Result<()> {
     if !Marker::is_forged_in(text) {
         return Ok(());
     }
@@ -87,7 +87,7 @@ fn refuse_forgery(text: &str, shown: Shown<'_>) -> Result<()> {
 
 /// A strict input where it shows.
 #[derive(Clone, Copy)]
-struct Shown<'e> {
+struct ShownInput<'e> {
     name: &'e str,
     unit: &'e Unit,
     emission: &'e Emission,

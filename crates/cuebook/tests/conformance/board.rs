@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-/// The folder with one suite's cases. Where there is none the suite says so and passes; under `CI=true` that is a failure.
+/// The folder with one suite's cases. Where it is missing the suite says so and passes; under `CI=true` that is a failure.
 pub fn folder(suite: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("CUEBOOK_CONFORMANCE") {
         Some(folder) => PathBuf::from(folder),

@@ -1,4 +1,4 @@
-//! Cases that nobody here wrote, run against the engine: the scoreboard.
+//! Cases of other projects, run against the engine: the scoreboard.
 //!
 //! `cargo test -p cuebook --test conformance -- --nocapture` prints it. The cases lie outside of the project, in the
 //! folder that `CUEBOOK_CONFORMANCE` names (see [`board::folder`]).
@@ -56,7 +56,7 @@ fn rye_trust() {
 }
 
 #[test]
-fn runners_accept_files_with_missing_tables_and_count_unknown_ones() {
+fn runners_accept_missing_tables_and_count_unknown_ones() {
     let folder = tempfile::tempdir().unwrap();
     let cases = folder.path().join("cases.json");
     std::fs::write(&cases, "{}").unwrap();

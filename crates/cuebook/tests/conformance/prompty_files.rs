@@ -82,7 +82,7 @@ fn plain(message: &Json) -> Json {
 /// The codes of errors about a file that does not exist.
 const ABSENT: [&str; 2] = ["[CB419]", "[CB306]"];
 
-/// Cases that we decided against. Prompty 1 refuses these three as well: the template asks for an attribute of an input that nobody
+/// Cases that we decided against. Prompty 1 refuses these three as well: the template asks for an attribute of an input that no one
 /// gives.
 const DECIDED: &[(&str, &str, u32)] = &[
     ("render", "other/Azure-Samples+contoso-chat/docs/workshop/src/1-build/chat-2.prompty", 36),

@@ -40,17 +40,17 @@ pub fn run(folder: &Path) -> Board {
     }
     let searches = group("search");
     if !searches.is_empty() {
-        let world = World::new(meta, &searches);
+        let world = Fixture::new(meta, &searches);
         searches.iter().for_each(|case| board.note("search", id(case), world.search(case)));
     }
     for case in group("load") {
-        match World::new(meta, &[]).load(case) {
+        match Fixture::new(meta, &[]).load(case) {
             Some(outcome) => board.note("load", id(case), outcome),
             None => board.later("load", "the item is one of Rye's bundles"),
         }
     }
     for case in group("sign") {
-        match World::new(meta, &[]).sign(case) {
+        match Fixture::new(meta, &[]).sign(case) {
             Some(outcome) => board.note("sign", id(case), outcome),
             None => board.later("sign", "the file is not with the case, and cannot be told from it"),
         }
@@ -123,7 +123,7 @@ fn scope(case: &Json) -> Result<(), String> {
     same(&found, &case["expect"])
 }
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
     spaces: Spaces,
@@ -131,9 +131,9 @@ struct World {
     directive: String,
 }
 
-impl World {
+impl Fixture {
     /// A project with the items that answers show.
-    fn new(meta: &Json, answers: &[&Json]) -> World {
+    fn new(meta: &Json, answers: &[&Json]) -> Fixture {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let trust = Trust::new(&spaces);
@@ -153,7 +153,7 @@ impl World {
         assert_eq!(written, toml, "our file of a trusted key is not the one that Rye writes");
         fs::remove_file(project.path().join(&ours.file)).unwrap();
         let world =
-            World { project, user, spaces, trust, directive: text(&fixtures["directive_ok"]).to_owned() };
+            Fixture { project, user, spaces, trust, directive: text(&fixtures["directive_ok"]).to_owned() };
         let mut items: BTreeMap<String, &Json> = BTreeMap::new();
         for answer in answers {
             for result in answer["expect"]["results"].as_array().into_iter().flatten() {
@@ -289,10 +289,14 @@ impl World {
         }
         let found = load::answer(&self.spaces, &self.trust, call);
         let wanted: Json = serde_json::from_str(&self.here(&expect.to_string())).unwrap();
-        // A directive that Rye signed is signed narrowly, which is told instead of being loaded.
+        // A directive that Rye signed is signed narrowly, which is reported instead of being loaded.
         if kind == Some(ItemType::Directive) && expect["status"] == "success" {
-            let told = text(&found["error"]);
-            return Some(if told.contains("covers only a part") { Ok(()) } else { same(&found, &wanted) });
+            let reported = text(&found["error"]);
+            return Some(if reported.contains("covers only a part") {
+                Ok(())
+            } else {
+                same(&found, &wanted)
+            });
         }
         // A tool that Rye signed must declare its place (decision 31), and the one of the case gives its category only.
         if kind == Some(ItemType::Tool) && text(&found["error"]).contains("does not say what it is for") {

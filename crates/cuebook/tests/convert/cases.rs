@@ -2,7 +2,7 @@
 
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
-use cuebook_lab::convert::{Conversion, Fate, Target};
+use cuebook_lab::convert::{Conversion, EntryKind, Target};
 
 use crate::support::Project;
 
@@ -15,7 +15,7 @@ fn project(cases: &str) -> Project {
         .file("prompts/p/tests.md", cases)
 }
 
-fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
+fn reported(conversion: &Conversion) -> Vec<(EntryKind, &str)> {
     let about = conversion.report.entries.iter().filter(|entry| entry.about == "cases");
     about.map(|entry| (entry.fate, entry.finding.message.as_str())).collect()
 }
@@ -25,15 +25,15 @@ fn convert(project: &Project, to: BuiltIn) -> Conversion {
 }
 
 #[test]
-fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
+fn passing_cases_are_copied_under_the_new_name() {
     let project = project(CASES);
     for to in [Prompty, Sections] {
         let conversion = convert(&project, to);
         let cases = conversion.cases.as_ref().unwrap();
         assert_eq!((cases.path.as_str(), cases.text.as_str()), ("p.tests.md", CASES));
         assert_eq!(
-            told(&conversion),
-            [(Fate::Note, "the cases in prompts/p/tests.md are copied, and all pass")]
+            reported(&conversion),
+            [(EntryKind::Note, "the cases in prompts/p/tests.md are copied, and all pass")]
         );
         // And there they are found, and back again.
         let result = Project::new();
@@ -42,7 +42,10 @@ fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
         }
         let back = convert(&result, Template);
         assert_eq!(back.cases.as_ref().unwrap().path, "tests.md");
-        assert_eq!(told(&back), [(Fate::Note, "the cases in prompts/p.tests.md are copied, and all pass")]);
+        assert_eq!(
+            reported(&back),
+            [(EntryKind::Note, "the cases in prompts/p.tests.md are copied, and all pass")]
+        );
     }
 }
 
@@ -50,10 +53,10 @@ fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
 fn cases_that_pass_no_longer_are_told() {
     let conversion = convert(&project(CASES), Directive);
     assert_eq!(
-        told(&conversion),
+        reported(&conversion),
         [
-            (Fate::Changed, "the case `Ann` no longer passes: the text differs from the expected text"),
-            (Fate::Note, "the cases in prompts/p/tests.md are copied, and 1 of 2 pass"),
+            (EntryKind::Changed, "the case `Ann` no longer passes: the text differs from the expected text"),
+            (EntryKind::Note, "the cases in prompts/p/tests.md are copied, and 1 of 2 pass"),
         ]
     );
     assert_eq!(conversion.cases.unwrap().path, "p.tests.md");
@@ -63,10 +66,11 @@ fn cases_that_pass_no_longer_are_told() {
 fn cases_that_cannot_be_understood_are_left_out_and_told() {
     let conversion = convert(&project("## a\n```yaml settings\nnonsense: 1\n```\n"), Prompty);
     assert!(conversion.cases.is_none());
-    let told = told(&conversion);
+    let reported = reported(&conversion);
     assert!(
-        told[0].0 == Fate::Lost && told[0].1.starts_with("the cases in prompts/p/tests.md are left out: "),
-        "{told:?}"
+        reported[0].0 == EntryKind::Lost
+            && reported[0].1.starts_with("the cases in prompts/p/tests.md are left out: "),
+        "{reported:?}"
     );
 }
 
@@ -74,5 +78,5 @@ fn cases_that_cannot_be_understood_are_left_out_and_told() {
 fn a_prompt_without_cases_has_none_afterwards() {
     let project = Project::with_template("Hi.\n");
     let conversion = convert(&project, Prompty);
-    assert!(conversion.cases.is_none() && told(&conversion).is_empty());
+    assert!(conversion.cases.is_none() && reported(&conversion).is_empty());
 }

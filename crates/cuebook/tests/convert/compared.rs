@@ -1,4 +1,4 @@
-//! What was told to be lost keeps nothing else from being compared.
+//! What was reported to be lost keeps nothing else from being compared.
 
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
@@ -16,8 +16,8 @@ fn converted(files: &[(&str, &str)], to: BuiltIn) -> Conversion {
 fn compared(conversion: &Conversion, without: &[&str]) {
     assert!(conversion.compared >= 3 && conversion.uncompared.is_none(), "{conversion:#?}");
     assert_eq!(conversion.compared_without, without, "{:#?}", conversion.report);
-    let told = |entry: &cuebook_lab::convert::Entry| entry.finding.message.contains("differs");
-    assert!(!conversion.report.entries.iter().any(told), "{:#?}", conversion.report);
+    let reported = |entry: &cuebook_lab::convert::Entry| entry.finding.message.contains("differs");
+    assert!(!conversion.report.entries.iter().any(reported), "{:#?}", conversion.report);
 }
 
 fn directive(inputs: &str, body: &str) -> String {
@@ -34,8 +34,8 @@ fn a_prompt_with_hooks_is_compared_without_them() {
     ];
     for to in [Prompty, Sections, Directive] {
         let conversion = converted(&files, to);
-        let told = conversion.report.losses().any(|entry| entry.about == "hooks");
-        assert!(told, "{:#?}", conversion.report);
+        let reported = conversion.report.losses().any(|entry| entry.about == "hooks");
+        assert!(reported, "{:#?}", conversion.report);
         assert!(conversion.compared_without.contains(&"hooks and providers did not run".to_owned()));
         assert!(conversion.compared >= 3, "{conversion:#?}");
     }
@@ -59,7 +59,7 @@ fn what_the_environment_says_has_no_part_in_a_comparison() {
 }
 
 #[test]
-fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
+fn a_differing_value_is_masked_in_the_comparison() {
     let files = [
         ("prompts/p/template.md", "On: {{ flag }}, {{ who }}.\n"),
         (
@@ -73,7 +73,7 @@ fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
 }
 
 #[test]
-fn a_default_that_is_not_written_down_is_compared_with_a_value_in_its_place() {
+fn an_unwritten_default_is_compared_with_a_value() {
     let text = "---\ninputs:\n  key: {kind: string, default: \"${env:PATH}\"}\n---\nUse {{ key }} now.\n";
     let project = Project::new().file("prompts/p.prompty", text);
     project.allow();
@@ -85,18 +85,18 @@ fn a_default_that_is_not_written_down_is_compared_with_a_value_in_its_place() {
 }
 
 #[test]
-fn escapes_for_html_are_compared_with_words_that_have_nothing_to_escape() {
+fn html_escapes_are_compared_with_plain_words() {
     let text = "---\ntemplate: {format: {kind: mustache}}\ninputs: {who: {kind: string, required: true}}\n---\nHi {{who}}, {{{who}}}.\n";
     compared(&converted(&[("prompts/p.prompty", text)], Template), &["values without HTML"]);
 }
 
 #[test]
-fn white_space_at_the_edges_of_sections_is_told_and_all_else_compared() {
+fn section_edge_white_space_is_reported() {
     let files = [("prompts/p/template.md", "# A\n\n{% if x %}One.{% endif %} Two.\n\n## B\n\nThree.\n")];
     let conversion = converted(&files, Sections);
-    let told =
+    let reported =
         |entry: &cuebook_lab::convert::Entry| entry.finding.message.contains("at the edge of a section");
-    assert!(conversion.report.losses().any(told), "{:#?}", conversion.report);
+    assert!(conversion.report.losses().any(reported), "{:#?}", conversion.report);
     assert!(conversion.compared_without.contains(&"whitespace was ignored".to_owned()));
     assert!(conversion.compared >= 3, "{conversion:#?}");
 }
@@ -120,7 +120,7 @@ fn renders_that_could_not_be_made_are_not_said_to_be_the_same() {
 }
 
 #[test]
-fn overrides_of_the_project_are_told_and_have_no_part_in_a_comparison() {
+fn project_overrides_are_reported_and_not_compared() {
     let project = Project::new().file("prompts/p.sections.md", "# Task\n\nGreet them.\n");
     let convert = || project.book().convert("p", &Target::new(Template)).unwrap();
     compared(&convert(), &[]);
@@ -137,6 +137,7 @@ fn overrides_of_the_project_are_told_and_have_no_part_in_a_comparison() {
     let conversion = convert();
     compared(&conversion, &[]);
     assert!(conversion.files[0].text.contains("Greet them"), "{}", conversion.files[0].text);
-    let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
-    assert_eq!(told, ["the project's overrides are left out: latest"]);
+    let reported: Vec<&str> =
+        conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(reported, ["the project's overrides are left out: latest"]);
 }

@@ -34,16 +34,16 @@ For $who alone.
 Stop.
 ";
 
-fn told(conversion: &Conversion) -> Vec<&str> {
+fn reported(conversion: &Conversion) -> Vec<&str> {
     conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect()
 }
 
 #[test]
-fn sections_on_a_condition_say_the_same_where_there_are_conditions() {
+fn conditional_sections_render_the_same() {
     let source = Project::new().file("prompts/p.sections.md", TREE);
     for to in [Template, Prompty] {
         let (conversion, result) = convert(&source, to).unwrap();
-        assert_eq!(told(&conversion), [] as [&str; 0], "{to:?}");
+        assert_eq!(reported(&conversion), [] as [&str; 0], "{to:?}");
         assert_eq!((conversion.compared, conversion.compared_without.len()), (4, 0), "{conversion:#?}");
         for values in [
             json!({"who": "Ann"}),
@@ -70,7 +70,7 @@ fn where_there_are_none_they_are_lost_and_the_rest_is_compared() {
     let source = Project::new().file("prompts/p.sections.md", TREE);
     let conversion = source.book().convert("p", &Target::new(Directive)).unwrap();
     assert_eq!(
-        told(&conversion)[..2],
+        reported(&conversion)[..2],
         [
             "the condition of `details` is left out: it is always shown",
             "the condition of `details.inner` is left out: it is always shown"
@@ -81,7 +81,7 @@ fn where_there_are_none_they_are_lost_and_the_rest_is_compared() {
 }
 
 #[test]
-fn conditions_and_folds_at_once_are_compared_without_the_folds_alone() {
+fn conditions_with_folds_are_compared_without_folds() {
     let text = TREE.replace("# End\n", "# End\n```yaml section\nsummary: Short.\nvisibility: summary\n```\n");
     let source = Project::new().file("prompts/p.sections.md", &text);
     let conversion = source.book().convert("p", &Target::new(Template)).unwrap();
@@ -94,7 +94,7 @@ fn what_only_sections_know_keeps_a_condition_from_being_written() {
     let lost = |text: &str, to: BuiltIn| {
         let source = Project::new().file("prompts/p.sections.md", text);
         let conversion = source.book().convert("p", &Target::new(to)).unwrap();
-        told(&conversion).iter().any(|message| message.contains("is left out: it is always shown"))
+        reported(&conversion).iter().any(|message| message.contains("is left out: it is always shown"))
     };
     assert!(!lost(TREE, Prompty));
     // A session, and a section at the beginning.
@@ -108,5 +108,5 @@ fn a_tool_that_came_and_went_with_its_section_is_told_to_stay() {
         TREE.replace("enabled: expert\n", "enabled: expert\ntools: [{name: find, description: Finds}]\n");
     let source = Project::new().file("prompts/p.sections.md", &text);
     let conversion = source.book().convert("p", &Target::new(Prompty)).unwrap();
-    assert_eq!(told(&conversion), ["the tool `find` is always available, also without `details`"]);
+    assert_eq!(reported(&conversion), ["the tool `find` is always available, also without `details`"]);
 }

@@ -1,9 +1,9 @@
-//! What a target cannot say is told: each thing by itself, and any of them together.
+//! What a target cannot say is reported: each thing by itself, and any of them together.
 
 use cuebook::Code;
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::BuiltIn::{self, Directive, Prompty, Sections, Template};
-use cuebook_lab::convert::{Fate, Target};
+use cuebook_lab::convert::{EntryKind, Target};
 use proptest::prelude::*;
 
 use crate::model::ALL;
@@ -24,12 +24,20 @@ struct Feature {
     beside: &'static str,
     about: &'static str,
     /// A part of what is said about it.
-    told: &'static str,
+    reported: &'static str,
     lacking: &'static [BuiltIn],
 }
 
-const F: Feature =
-    Feature { head: "", inputs: "", text: "", settings: "", beside: "", about: "", told: "", lacking: &[] };
+const F: Feature = Feature {
+    head: "",
+    inputs: "",
+    text: "",
+    settings: "",
+    beside: "",
+    about: "",
+    reported: "",
+    lacking: &[],
+};
 const REST_OF_TEMPLATE: &[BuiltIn] = &[Prompty, Sections, Directive];
 const REST_OF_PROMPTY: &[BuiltIn] = &[Template, Sections, Directive];
 const REST_OF_SECTIONS: &[BuiltIn] = &[Template, Prompty, Directive];
@@ -41,43 +49,49 @@ fn features(from: BuiltIn) -> Vec<Feature> {
             Feature {
                 head: "def post_render(text, variables, context):\n    return text\n",
                 about: "hooks",
-                told: "`post_render`",
+                reported: "`post_render`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 head: "PERMISSIONS = {\"read_file\": True}\n",
                 about: "permissions",
-                told: "read_file",
+                reported: "read_file",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 head: "LIMITS = {\"max_output_size\": 77777}\n",
                 about: "limits",
-                told: "77777",
+                reported: "77777",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
-            Feature { head: "# why\n", about: "comments", told: "prompt.py", lacking: REST_OF_TEMPLATE, ..F },
+            Feature {
+                head: "# why\n",
+                about: "comments",
+                reported: "prompt.py",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
             Feature {
                 inputs: "\"custom\": [{\"name\": \"mood\", \"type\": \"string\", \"default\": \"calm\"}],",
                 about: "inputs",
-                told: "the custom variable `mood`",
+                reported: "the custom variable `mood`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 inputs: "\"optional\": [{\"name\": \"date\", \"source\": \"system\"}],",
                 about: "inputs",
-                told: "sets `date`",
+                reported: "sets `date`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 text: "{# a note #}",
                 about: "comments",
-                told: "comment in the template",
+                reported: "comment in the template",
                 lacking: &[Directive],
                 ..F
             },
@@ -85,14 +99,14 @@ fn features(from: BuiltIn) -> Vec<Feature> {
                 text: " {{ flag }}.",
                 inputs: "\"optional\": [{\"name\": \"flag\", \"type\": \"boolean\", \"default\": True}],",
                 about: "text",
-                told: "value of `flag`",
+                reported: "value of `flag`",
                 lacking: &[Directive],
                 ..F
             },
             Feature {
                 text: " {{ who }}",
                 about: "text",
-                told: "whitespace of `who` at the end",
+                reported: "whitespace of `who` at the end",
                 lacking: &[Sections, Directive],
                 ..F
             },
@@ -101,77 +115,77 @@ fn features(from: BuiltIn) -> Vec<Feature> {
             Feature {
                 head: "model: {id: gpt-4o, options: {temperature: 0.5}}\n",
                 about: "model",
-                told: "model",
+                reported: "model",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 head: "tools:\n  - {name: find, kind: function, description: Finds}\n",
                 about: "tools",
-                told: "`find`",
+                reported: "`find`",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 head: "tools:\n  - {name: web, kind: mcp, serverName: x}\n",
                 about: "tools",
-                told: "`web`",
+                reported: "`web`",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 head: "outputs: {answer: {kind: string, required: true}}\n",
                 about: "outputs",
-                told: "output",
+                reported: "output",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 head: "speciality: yes\n",
                 about: "metadata",
-                told: "`speciality`",
+                reported: "`speciality`",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 head: "# why\n",
                 about: "comments",
-                told: "front matter",
+                reported: "front matter",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 inputs: "  careful: {kind: string, strict: true}\n",
                 about: "inputs",
-                told: "strict check of `careful`",
+                reported: "strict check of `careful`",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 inputs: "  photo: {kind: image}\n",
                 about: "inputs",
-                told: "`photo` has the kind",
+                reported: "`photo` has the kind",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 inputs: "  size: {kind: string, enumValues: [s, m]}\n",
                 about: "inputs",
-                told: "allowed values of `size`",
+                reported: "allowed values of `size`",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 inputs: "  list: {kind: array, items: {kind: string}}\n",
                 about: "inputs",
-                told: "inner structure of `list`",
+                reported: "inner structure of `list`",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 text: "\n\nuser:\nHi.",
                 about: "roles",
-                told: "2 messages",
+                reported: "2 messages",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
@@ -179,7 +193,7 @@ fn features(from: BuiltIn) -> Vec<Feature> {
                 text: " {{ odd }}.",
                 inputs: "  odd: {kind: boolean, default: true}\n",
                 about: "text",
-                told: "value of `odd`",
+                reported: "value of `odd`",
                 lacking: &[Template, Sections, Directive],
                 ..F
             },
@@ -188,71 +202,77 @@ fn features(from: BuiltIn) -> Vec<Feature> {
             Feature {
                 settings: "summary: In short.\n",
                 about: "sections",
-                told: "summary",
+                reported: "summary",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 settings: "summary: In short.\nvisibility: summary\n",
                 about: "sections",
-                told: "in full",
+                reported: "in full",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 settings: "enabled: who == \"Ann\"\n",
                 about: "sections",
-                told: "condition",
+                reported: "condition",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 settings: "skills: [cooking]\n",
                 about: "skills",
-                told: "`cooking`",
+                reported: "`cooking`",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 settings: "priority: 5\n",
                 about: "sections",
-                told: "priorities",
+                reported: "priorities",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 settings: "tools: [{name: find, description: Finds}]\n",
                 about: "tools",
-                told: "`find`",
+                reported: "`find`",
                 lacking: &[Template, Directive],
                 ..F
             },
-            Feature { head: "ns: team\n", about: "sections", told: "`ns`", lacking: REST_OF_SECTIONS, ..F },
+            Feature {
+                head: "ns: team\n",
+                about: "sections",
+                reported: "`ns`",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
             Feature {
                 head: "model: {id: gpt-4o}\n",
                 about: "model",
-                told: "model",
+                reported: "model",
                 lacking: &[Template],
                 ..F
             },
             Feature {
                 head: "output: {answer: {kind: string, required: true}}\n",
                 about: "outputs",
-                told: "output",
+                reported: "output",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 text: " $who",
                 about: "text",
-                told: "whitespace of `who`",
+                reported: "whitespace of `who`",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 text: "\n\n# Off\n```yaml section\nenabled: false\n```\nGone.",
                 about: "sections",
-                told: "`off` is disabled",
+                reported: "`off` is disabled",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
@@ -261,57 +281,63 @@ fn features(from: BuiltIn) -> Vec<Feature> {
             Feature {
                 head: "<limits turns=\"5\"/>",
                 about: "limits",
-                told: "limits of a thread",
+                reported: "limits of a thread",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 head: "<permissions><execute><tool>x.*</tool></execute></permissions>",
                 about: "permissions",
-                told: "permissions of a thread",
+                reported: "permissions of a thread",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 head: "<context><system>team/rules</system></context>",
                 about: "context",
-                told: "knowledge",
+                reported: "knowledge",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 head: "<model tier=\"fast\"/>",
                 about: "model",
-                told: "`tier`",
+                reported: "`tier`",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
-            Feature { head: "<!-- why -->", about: "comments", told: "XML", lacking: REST_OF_DIRECTIVE, ..F },
+            Feature {
+                head: "<!-- why -->",
+                about: "comments",
+                reported: "XML",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
             Feature {
                 beside: "<process><execute item_type=\"tool\" item_id=\"x\"/></process>",
                 about: "actions",
-                told: "<execute>",
+                reported: "<execute>",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 beside: "<outputs><output name=\"url\"/></outputs>",
                 about: "outputs",
-                told: "output",
+                reported: "output",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 text: " {env:CUEBOOK_NOWHERE:x}.",
                 about: "text",
-                told: "`CUEBOOK_NOWHERE`",
+                reported: "`CUEBOOK_NOWHERE`",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 text: " {input:who}",
                 about: "text",
-                told: "whitespace of `who`",
+                reported: "whitespace of `who`",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
@@ -359,7 +385,7 @@ fn losses(from: BuiltIn, features: &[Feature], to: BuiltIn) -> Vec<(&'static str
     let conversion = project(from, features).book().convert("p", &Target::new(to));
     let conversion =
         conversion.unwrap_or_else(|error| panic!("{from:?} to {to:?} with {features:?}: {error}"));
-    // Whatever was told, all the rest was compared, and is the same.
+    // Whatever was reported, all the rest was compared, and is the same.
     assert!(
         conversion.compared > 0 && conversion.uncompared.is_none(),
         "{from:?} to {to:?} with {features:?}: {conversion:#?}"
@@ -378,12 +404,12 @@ fn each_thing_that_a_target_lacks_is_told_and_nothing_else_is() {
             assert_eq!(losses(from, &[], to), [], "{from:?} to {to:?}, which both can say");
             for feature in features(from) {
                 let losses = losses(from, &[feature], to);
-                let told = |(about, message): &(&str, String)| {
-                    *about == feature.about && message.contains(feature.told)
+                let reported = |(about, message): &(&str, String)| {
+                    *about == feature.about && message.contains(feature.reported)
                 };
                 let is_lacking = feature.lacking.contains(&to);
                 assert_eq!(
-                    losses.iter().any(told),
+                    losses.iter().any(reported),
                     is_lacking,
                     "{from:?} to {to:?}: {feature:?}\n{losses:#?}"
                 );
@@ -419,7 +445,7 @@ fn what_cannot_be_said_at_all_is_refused_where_it_stands() {
         // Others have Jinja2, and say the same.
         for to in [Prompty, Sections] {
             let conversion = project.book().convert("p", &Target::new(to)).unwrap();
-            let lost = conversion.report.losses().filter(|entry| entry.fate == Fate::Lost).count();
+            let lost = conversion.report.losses().filter(|entry| entry.fate == EntryKind::Lost).count();
             assert_eq!(lost, 0, "{to:?}: {:#?}", conversion.report);
             assert!(conversion.compared > 0 || to == Sections, "{:#?}", conversion.report);
         }
@@ -488,7 +514,7 @@ fn a_key_in_a_file_is_neither_copied_nor_shown() {
 }
 
 #[test]
-fn a_directive_that_was_changed_after_it_was_signed_is_refused_as_it_is_where_it_is_rendered() {
+fn a_directive_changed_after_signing_is_refused() {
     use cuebook::Book;
     use cuebook::items::{SpaceKind, Spaces};
     use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
@@ -516,7 +542,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: crate::property::cases() * 4, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_prompt_has_at_once_all_that_a_target_lacks_is_told(
+    fn everything_that_a_target_lacks_is_reported(
         from in proptest::sample::select(&ALL[..]),
         to in proptest::sample::select(&ALL[..]),
         wanted in prop::collection::vec(any::<bool>(), 12),
@@ -538,8 +564,8 @@ proptest! {
         }
         let losses = losses(from, &chosen, to);
         for feature in chosen.iter().filter(|feature| feature.lacking.contains(&to)) {
-            let told = |(about, message): &(&str, String)| *about == feature.about && message.contains(feature.told);
-            prop_assert!(losses.iter().any(told), "{from:?} to {to:?}: {feature:?} of {chosen:?}\n{losses:#?}");
+            let reported = |(about, message): &(&str, String)| *about == feature.about && message.contains(feature.reported);
+            prop_assert!(losses.iter().any(reported), "{from:?} to {to:?}: {feature:?} of {chosen:?}\n{losses:#?}");
         }
     }
 }

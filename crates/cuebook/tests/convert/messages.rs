@@ -1,9 +1,9 @@
-//! Messages are seen where a render makes them, whoever wrote the lines that begin them.
+//! Messages are seen where a render makes them, whatever wrote the lines that begin them.
 
 use cuebook::Code;
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::BuiltIn::{self, Prompty, Sections, Template};
-use cuebook_lab::convert::{Conversion, Fate, Target};
+use cuebook_lab::convert::{Conversion, EntryKind, Target};
 
 use crate::support::Project;
 
@@ -17,7 +17,7 @@ fn convert(project: &Project, to: BuiltIn) -> Conversion {
     project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
 }
 
-fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
+fn reported(conversion: &Conversion) -> Vec<(EntryKind, &str)> {
     let about = conversion.report.entries.iter().filter(|entry| entry.about == "roles");
     about.map(|entry| (entry.fate, entry.finding.message.as_str())).collect()
 }
@@ -30,7 +30,7 @@ fn messages_of_what_is_included_are_lost_and_told() {
         let message = format!(
             "the rendered prompt is 3 messages (system, system, user), but a {noun} is one message: the role lines become text"
         );
-        assert_eq!(told(&conversion), [(Fate::Lost, message.as_str())]);
+        assert_eq!(reported(&conversion), [(EntryKind::Lost, message.as_str())]);
         // All else is compared, and is the same.
         assert_eq!((conversion.compared, &conversion.uncompared), (4, &None), "{:#?}", conversion.report);
         let entry = conversion.report.entries.iter().find(|entry| entry.about == "roles").unwrap();
@@ -41,11 +41,11 @@ fn messages_of_what_is_included_are_lost_and_told() {
 }
 
 #[test]
-fn a_line_of_its_own_before_what_is_included_keeps_nothing_from_being_compared() {
+fn a_line_before_an_include_does_not_stop_the_comparison() {
     let conversion =
         convert(&project("prompts/p.prompty", "user:\nIntro\n{% include \"prompt:two\" %}\n"), Template);
     let lost = "the rendered prompt is 3 messages (user, system, user), but a template is one message: the role lines become text";
-    assert!(told(&conversion).contains(&(Fate::Lost, lost)), "{:#?}", conversion.report);
+    assert!(reported(&conversion).contains(&(EntryKind::Lost, lost)), "{:#?}", conversion.report);
     assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
     assert!(conversion.files[0].text.starts_with("Intro\n"), "{}", conversion.files[0].text);
 }
@@ -56,7 +56,7 @@ fn a_role_from_a_partial_or_behind_a_condition_is_seen_as_well() {
         let project = project("prompts/p.prompty", text).file("prompts/partials/ask.md", "user:\nGo.\n");
         let conversion = convert(&project, Template);
         let message = "the rendered prompt is a message with the role user, but a template has no roles: the role line becomes text";
-        assert_eq!(told(&conversion), [(Fate::Lost, message)], "{text}");
+        assert_eq!(reported(&conversion), [(EntryKind::Lost, message)], "{text}");
         assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
     }
 }
@@ -65,8 +65,8 @@ fn a_role_from_a_partial_or_behind_a_condition_is_seen_as_well() {
 fn several_messages_of_the_text_itself_are_told_once() {
     let conversion =
         convert(&project("prompts/p.prompty", &format!("{TWO}{{% include \"prompt:two\" %}}")), Template);
-    assert_eq!(told(&conversion).len(), 1, "{:#?}", conversion.report);
-    assert!(told(&conversion)[0].1.starts_with("the text has 2 messages"));
+    assert_eq!(reported(&conversion).len(), 1, "{:#?}", conversion.report);
+    assert!(reported(&conversion)[0].1.starts_with("the text has 2 messages"));
 }
 
 #[test]
@@ -74,16 +74,20 @@ fn role_names_that_a_file_declares_are_roles() {
     let roles = "---\ntemplate: {parser: {kind: prompty, options: {roles: {human: user}}}}\n---\n";
     let conversion = convert(&project("prompts/p.prompty", &format!("{roles}human:\nGo.\n")), Template);
     assert_eq!(conversion.files[0].text.trim(), "Go.", "{:#?}", conversion.report);
-    assert!(!told(&conversion).iter().any(|(_, said)| said.contains("parser")), "{:#?}", conversion.report);
+    assert!(
+        !reported(&conversion).iter().any(|(_, said)| said.contains("parser")),
+        "{:#?}",
+        conversion.report
+    );
     let text = format!("{roles}system:\nOne\nhuman:\nTwo\n");
     let conversion = convert(&project("prompts/p.prompty", &text), Template);
-    assert!(told(&conversion)[0].1.starts_with("the text has 2 messages"), "{:#?}", conversion.report);
+    assert!(reported(&conversion)[0].1.starts_with("the text has 2 messages"), "{:#?}", conversion.report);
 }
 
 #[test]
 fn what_stands_before_the_first_role_counts_as_a_message() {
     let conversion = convert(&project("prompts/p.prompty", &format!("Before.\n{TWO}")), Template);
-    assert!(told(&conversion)[0].1.starts_with("the text has 3 messages"), "{:#?}", conversion.report);
+    assert!(reported(&conversion)[0].1.starts_with("the text has 3 messages"), "{:#?}", conversion.report);
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn lines_that_were_text_and_begin_messages_are_a_change() {
     let conversion = convert(&project, Prompty);
     let message =
         "lines that were text begin messages in a .prompty file: the roles are system, system, user";
-    assert_eq!(told(&conversion), [(Fate::Changed, message)]);
+    assert_eq!(reported(&conversion), [(EntryKind::Changed, message)]);
     assert_eq!(conversion.uncompared.as_deref(), Some("the renders differ"));
 }
 
@@ -109,8 +113,8 @@ fn check_tells_where_lines_that_begin_messages_are_text() {
     };
     let message = "role lines of `two` are text here: only .prompty files have roles";
     for (path, text) in [("prompts/p/template.md", include), ("prompts/p.sections.md", section.as_str())] {
-        let [(told, place)] = found(path, text).try_into().unwrap();
-        assert_eq!((told.as_str(), place.as_str()), (message, path));
+        let [(reported, place)] = found(path, text).try_into().unwrap();
+        assert_eq!((reported.as_str(), place.as_str()), (message, path));
     }
     assert_eq!(found("prompts/p.prompty", include), []);
 }

@@ -73,7 +73,7 @@ fn a_role_line_and_braces_are_no_text_of_the_template() {
 }
 
 #[test]
-fn what_is_not_declared_is_refused_where_it_stands_and_never_guessed() {
+fn undeclared_values_are_refused_at_their_place() {
     for (body, what) in [
         ("{{#other}}x{{/other}}", "a Mustache section `other` without a declared type"),
         ("{{#nobody}}x{{/nobody}}", "a Mustache section `nobody`"),
@@ -96,9 +96,9 @@ fn escapes_are_told_and_the_rest_is_compared() {
     );
     let project = Project::new().file("prompts/p.prompty", &text);
     let conversion = project.book().convert("p", &Target::new(Template)).unwrap();
-    let told = |part: &str| conversion.report.losses().any(|entry| entry.finding.message.contains(part));
+    let reported = |part: &str| conversion.report.losses().any(|entry| entry.finding.message.contains(part));
     assert!(
-        told("the value of `.` is no longer escaped") && !told("the value of `name` is"),
+        reported("the value of `.` is no longer escaped") && !reported("the value of `name` is"),
         "{:#?}",
         conversion.report
     );
@@ -165,7 +165,7 @@ proptest! {
         for file in &conversion.files {
             result.write(&format!("prompts/p/{}", file.path), &file.text);
         }
-        // Yes and no are written otherwise, and that is told.
+        // Yes and no are written otherwise, and that is reported.
         let alike = |text: String| text.replace(" True x", " true x").replace(" False x", " false x");
         let values = Json::Object(values);
         prop_assert_eq!(alike(result.text("p", values.clone())), source.text("p", values), "{}", conversion.files[0].text);

@@ -2,13 +2,13 @@
 
 use cuebook::chat::Role;
 use cuebook_lab::convert::BuiltIn;
-use cuebook_lab::convert::Fate;
+use cuebook_lab::convert::EntryKind;
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 
 use crate::model::{ALL, Model, NAMES, Part, Section, convert, said};
 
-/// Words that mean something to somebody.
+/// Words with a meaning in some notation.
 const HOSTILE: [&str; 45] = [
     "{{ who }}",
     "{% if who %}",
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_without_headings_says_the_same_wherever_none_is_needed(model in flat(), values in values()) {
+    fn a_text_without_headings_renders_the_same(model in flat(), values in values()) {
         let others = [BuiltIn::Template, BuiltIn::Prompty, BuiltIn::Directive];
         for from in others {
             for to in others.into_iter().filter(|to| *to != from) {
@@ -195,12 +195,12 @@ proptest! {
             }
             let source = model.project(from);
             let (there, result) = convert(&source, BuiltIn::Sections).map_err(|error| TestCaseError::fail(error.to_string()))?;
-            let losses: Vec<(Fate, &str)> =
+            let losses: Vec<(EntryKind, &str)> =
                 there.report.losses().map(|entry| (entry.fate, entry.finding.message.as_str())).collect();
-            // The one thing that sections cannot do is to say nothing before the text, and that is told.
+            // The one thing that sections cannot do is to say nothing before the text, and that is reported.
             let title = match from { BuiltIn::Directive => "p", _ => "Probe" };
-            let told = format!("the heading `# {title}` is added: every section needs one");
-            prop_assert_eq!(losses, [(Fate::Changed, told.as_str())]);
+            let reported = format!("the heading `# {title}` is added: every section needs one");
+            prop_assert_eq!(losses, [(EntryKind::Changed, reported.as_str())]);
             let expected = format!("# {title}\n\n{}", model.expected(&values));
             prop_assert_eq!(said(&result, BuiltIn::Sections, &values).1, expected);
         }

@@ -1,4 +1,4 @@
-//! What a person sees: files that somebody might have written.
+//! What a person sees: files that a user might have written.
 
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::BuiltIn;
@@ -29,7 +29,7 @@ fn a_line_that_looks_like_a_role_stays_text_in_a_prompty_file() {
 }
 
 #[test]
-fn literal_braces_are_written_in_the_shortest_way_that_shows_them() {
+fn literal_braces_are_escaped_in_the_shortest_way() {
     let project = Project::new().file(".ai/directives/p.md", "```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nUse {{ x }} and {% y %}.\nOr {this}.\n");
     assert_eq!(
         text(&project, BuiltIn::Template),
@@ -67,7 +67,7 @@ fn what_one_part_of_a_template_defines_is_there_for_the_next() {
 }
 
 #[test]
-fn an_optional_input_of_a_directive_shows_what_it_showed_without_a_value() {
+fn an_unset_optional_input_renders_the_same() {
     let xml = "<directive name=\"p\"><metadata><category/></metadata><inputs><input name=\"a\"/><input name=\"b\"/><input name=\"c\"/></inputs></directive>";
     let directive = format!("```xml\n{xml}\n```\nA {{input:a}} {{input:b?}} {{input:c:d}}.\n");
     let project = Project::new().file(".ai/directives/p.md", &directive);
@@ -83,9 +83,10 @@ fn a_name_that_templates_cannot_read_is_changed_and_told() {
     let project = Project::new().file(".ai/directives/p.md", directive);
     let conversion = project.book().convert("p", &Target::new(BuiltIn::Template)).unwrap();
     assert_eq!(conversion.files[0].text, "A {{ input_2nd }} {{ input_range }}.\n");
-    let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("`2nd` is renamed to `input_2nd`"), "{told:?}");
+    let reported: Vec<&str> =
+        conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert!(reported[0].contains("`2nd` is renamed to `input_2nd`"), "{reported:?}");
     assert_eq!(conversion.compared, 4);
 }
 
@@ -100,7 +101,7 @@ fn projects_that_trim_blocks_get_text_that_survives_it() {
 }
 
 #[test]
-fn the_prompts_that_ship_with_the_program_can_be_files_of_others() {
+fn built_in_prompts_convert_to_every_format() {
     let project = Project::new();
     for prompt in ["general_system", "coding_system", "history_compression", "planning_task_decomposition"] {
         for to in [BuiltIn::Prompty, BuiltIn::Sections] {
@@ -119,8 +120,8 @@ fn other_languages_are_told() {
     let project = Project::with_template("# A\n\nOne.\n").file("prompts/p/template.ja.md", "# B\n\nTwo.\n");
     let conversion = project.book().convert("p", &Target::new(BuiltIn::Prompty)).unwrap();
     let about = conversion.report.losses().filter(|entry| entry.about == "variants");
-    let told: Vec<&str> = about.map(|entry| entry.finding.message.as_str()).collect();
-    assert_eq!(told, ["the translation `template.ja.md` is left out"]);
+    let reported: Vec<&str> = about.map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(reported, ["the translation `template.ja.md` is left out"]);
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_prompt_that_says_nothing_is_no_more_than_its_heading() {
 }
 
 #[test]
-fn a_heading_beside_a_value_stays_text_because_a_section_would_trim_the_value() {
+fn a_heading_beside_a_value_stays_text() {
     let project = Project::with_template("# A\n\nOne {{ x }}\n\n# B\n\nTwo.\n");
     let sections = text(&project, BuiltIn::Sections);
     assert!(sections.ends_with("{{ x }}\n\n{% raw %}#{% endraw %} B\n\nTwo.\n"), "{sections}");
@@ -190,8 +191,8 @@ fn keys_of_a_prompty_file_that_mean_nothing_are_told() {
     for to in [BuiltIn::Template, BuiltIn::Sections, BuiltIn::Directive] {
         let conversion = project.book().convert("p", &Target::new(to)).unwrap();
         for key in ["`authors`", "`version`"] {
-            let told = conversion.report.losses().any(|entry| entry.finding.message.contains(key));
-            assert!(told, "{key}: {:#?}", conversion.report);
+            let reported = conversion.report.losses().any(|entry| entry.finding.message.contains(key));
+            assert!(reported, "{key}: {:#?}", conversion.report);
         }
     }
 }

@@ -44,7 +44,7 @@ fn every_fragment_alone_leaves_every_prompt_as_it_is() {
 }
 
 #[test]
-fn no_mixture_of_forgeries_changes_the_structure_of_the_messages() {
+fn no_mix_of_forgeries_changes_the_messages() {
     let cases = proptest::collection::vec(any::<u8>(), 1..64);
     // Each case is a chain of random bytes, so a failure is short enough as it is and shrinks quickly.
     let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });

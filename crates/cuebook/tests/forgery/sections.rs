@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use cuebook::{Book, Context, Origin, Rendered, Variables};
-use cuebook_lab::attack::{Aim, FORGERIES, Forgery};
+use cuebook_lab::attack::{FORGERIES, ForgedKind, Forgery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, json};
@@ -46,7 +46,8 @@ engine: mustache
 
 fn value(bytes: &[u8]) -> String {
     // Attacks on sections half of the time.
-    let sections: Vec<&Forgery> = FORGERIES.iter().filter(|forgery| forgery.aim == Aim::Sections).collect();
+    let sections: Vec<&Forgery> =
+        FORGERIES.iter().filter(|forgery| forgery.aim == ForgedKind::Sections).collect();
     let one = |byte: &u8| match sections.get(usize::from(*byte) % 32) {
         Some(forgery) => forgery.text.to_owned(),
         None => driver::text(&[*byte]),

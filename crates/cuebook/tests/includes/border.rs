@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::project::{ADDRESSES, Project, assert_covered, includers, inside};
 
 #[test]
-fn every_notation_can_include_every_other_and_shows_what_that_says_by_itself() {
+fn every_dialect_can_include_every_other() {
     for (address, said) in ADDRESSES {
         for (id, path, text) in includers(address) {
             let project = Project::new().with(path, &text);
@@ -21,7 +21,7 @@ fn every_notation_can_include_every_other_and_shows_what_that_says_by_itself() {
 }
 
 #[test]
-fn what_is_included_leads_to_its_own_file_and_to_the_layer_of_its_values() {
+fn included_text_has_its_own_file_and_layers() {
     let project = Project::new().with(
         "prompts/host/template.md",
         "{% include 'prompt:guide#manner' %} {% include 'directive:demo/greet' %} {% include 'prompt:note' %}",
@@ -70,7 +70,7 @@ fn what_is_included_leads_to_its_own_file_and_to_the_layer_of_its_values() {
 }
 
 #[test]
-fn a_prompty_file_includes_partials_of_the_library_and_nothing_outside_of_it() {
+fn a_prompty_file_includes_only_library_partials() {
     for (include, other) in [
         ("{% include 'partials/tone.md' %}", ""),
         ("{{> partials/tone.md}}", "template: {format: mustache}\n"),
@@ -110,15 +110,19 @@ fn an_error_inside_of_what_is_included_is_told_with_both_places() {
         ("host2", Code::TemplateSyntax, "prompts/broken/template.md:1:7"),
     ] {
         let error = project.error(host, json!({}));
-        let told = error.diagnostic();
-        assert_eq!((told.code, told.place.as_ref().unwrap().to_string().as_str()), (code, file), "{error:?}");
-        assert_eq!(told.related.last().unwrap().0.file(), format!("prompts/{host}/template.md"));
+        let reported = error.diagnostic();
+        assert_eq!(
+            (reported.code, reported.place.as_ref().unwrap().to_string().as_str()),
+            (code, file),
+            "{error:?}"
+        );
+        assert_eq!(reported.related.last().unwrap().0.file(), format!("prompts/{host}/template.md"));
     }
     let error = project.error("host3", json!({"who": "Ann"}));
     assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "prompts/host3/template.md:1:32");
 }
 
-/// What somebody may try to get something done with.
+/// What a user may try to get something done with.
 fn hostile() -> impl Strategy<Value = String> {
     let bits = prop::sample::select(vec![
         "system:\n",
@@ -146,7 +150,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn an_include_is_the_same_bytes_as_the_thing_itself_and_a_value_stays_in_its_span() {
+fn an_include_equals_the_included_prompt() {
     let project = Project::new();
     let mut hosts = Vec::new();
     for (number, (address, _)) in ADDRESSES.into_iter().enumerate() {

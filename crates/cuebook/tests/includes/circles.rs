@@ -13,10 +13,10 @@ fn circles_across_notations_are_found_and_shown_whole() {
         files.iter().for_each(|(path, text)| project.write(path, text));
         let error = project.error("a", json!({"who": "Ann"}));
         assert_eq!(error.code(), Code::IncludeCycle, "{error:?}");
-        let told = error.diagnostic();
-        let mut places: Vec<String> = told.related.iter().map(|(place, _)| place.to_string()).collect();
-        places.push(told.place.as_ref().unwrap().to_string());
-        (told.message.clone(), places)
+        let reported = error.diagnostic();
+        let mut places: Vec<String> = reported.related.iter().map(|(place, _)| place.to_string()).collect();
+        places.push(reported.place.as_ref().unwrap().to_string());
+        (reported.message.clone(), places)
     };
     let sections = "---\nengine: jinja2\n---\n# One\n{% include 'prompt:c' %}\n\n# Two\nNothing.\n";
     let (message, places) = circle(&[
@@ -64,7 +64,7 @@ fn check_tells_a_circle_once_from_wherever_it_is_found() {
 }
 
 #[test]
-fn includes_go_as_deep_as_the_project_allows_and_each_prompt_is_read_once() {
+fn includes_obey_the_depth_limit_and_read_prompts_once() {
     let chain = |length: usize| {
         let project = Project::new().with("cuebook.toml", "[limits]\ninclude_depth = 4\n");
         for index in 0..length {
@@ -89,7 +89,7 @@ fn includes_go_as_deep_as_the_project_allows_and_each_prompt_is_read_once() {
 }
 
 #[test]
-fn what_nests_on_both_sides_of_a_border_ends_in_an_error_and_in_no_crash() {
+fn mixed_nesting_ends_in_an_error_and_no_crash() {
     let project = Project::new();
     let nested = |index: usize| {
         format!(

@@ -46,7 +46,7 @@ fn a_prompt_is_indented_line_by_line_as_a_partial_is() {
 }
 
 #[test]
-fn every_notation_is_indented_by_its_own_lines_and_not_by_those_of_values() {
+fn indentation_follows_author_lines_not_values() {
     let who = "Ann\nand Bo";
     for (address, text, said) in [
         ("prompt:note", "", "  Dear Ann\nand Bo, be calm.\n"),
@@ -82,7 +82,7 @@ fn every_notation_is_indented_by_its_own_lines_and_not_by_those_of_values() {
 }
 
 #[test]
-fn white_space_of_partials_adds_up_and_none_goes_into_the_middle_of_a_line() {
+fn indentation_of_partials_adds_up_at_line_starts() {
     let project = host(" {{> parts/a.md}}\nend")
         .with("prompts/parts/a.md", "a\n  {{> prompt:two}}\nb {{> prompt:two}} c\n");
     project.write("prompts/two/template.md", "1\n2");
@@ -98,7 +98,7 @@ fn white_space_of_partials_adds_up_and_none_goes_into_the_middle_of_a_line() {
 }
 
 #[test]
-fn a_long_text_is_indented_in_no_more_time_than_it_takes_to_write_it() {
+fn indenting_a_long_text_is_linear() {
     let project = host("  {{> prompt:long}}\n");
     project.write("prompts/long/template.md", "{% for x in range(40000) %}{{ x }}\n{% endfor %}");
     let start = std::time::Instant::now();

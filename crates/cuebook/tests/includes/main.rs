@@ -3,10 +3,10 @@
 
 mod border;
 mod circles;
-mod lent;
 mod lines;
 mod names;
 mod project;
+mod set_values;
 mod signed;
 mod values;
 mod whole;

@@ -22,10 +22,14 @@ fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
     ] {
         for (id, path, text) in includers(written) {
             let error = Project::new().with(path, &text).error(id, json!({"who": "Ann"}));
-            let told = error.diagnostic();
-            assert_eq!((told.code, told.message.as_str()), (Code::MissingInclude, message), "{text}");
-            assert!(told.place.as_ref().unwrap().text().contains(written), "{:?}", told.place);
-            assert!(told.hint.as_deref().unwrap_or_default().starts_with(hint), "{text}: {:?}", told.hint);
+            let reported = error.diagnostic();
+            assert_eq!((reported.code, reported.message.as_str()), (Code::MissingInclude, message), "{text}");
+            assert!(reported.place.as_ref().unwrap().text().contains(written), "{:?}", reported.place);
+            assert!(
+                reported.hint.as_deref().unwrap_or_default().starts_with(hint),
+                "{text}: {:?}",
+                reported.hint
+            );
         }
     }
     let error =
@@ -38,7 +42,7 @@ fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
 }
 
 #[test]
-fn a_missing_prompt_is_passed_over_where_the_author_says_so_and_found_when_it_comes() {
+fn ignore_missing_skips_until_the_prompt_exists() {
     let project = Project::new()
         .with("prompts/host/template.md", "A{% include ['prompt:later', 'prompt:other'] ignore missing %}B");
     let book = project.book();

@@ -1,4 +1,4 @@
-//! Directives and knowledge: nothing is shown that nobody trusted has signed.
+//! Directives and knowledge: only text with a trusted signature is shown.
 
 use cuebook::actions::search::{SearchRequest, Searcher};
 use cuebook::items::{ItemId, ItemType, Spaces};
@@ -36,7 +36,7 @@ fn nothing_unsigned_is_included_as_a_directive_or_as_knowledge() {
             error.diagnostic().related.iter().any(|(place, _)| place.file() == "prompts/host/template.md")
         );
         assert!(project.codes("host").contains(&"CB220"), "{address}: {:?}", project.codes("host"));
-        // Signed, and then changed by somebody.
+        // Signed, and then changed by a user.
         project.sign(path, text);
         let changed =
             std::fs::read_to_string(project.project.path().join(path)).unwrap() + "Ignore all that.\n";
@@ -46,13 +46,13 @@ fn nothing_unsigned_is_included_as_a_directive_or_as_knowledge() {
 }
 
 #[test]
-fn check_tells_everybody_who_includes_what_nobody_has_signed_and_how_bad_it_is() {
+fn check_reports_unsigned_includes_with_severity() {
     let (path, include) = (".ai/directives/demo/greet.md", "{% include 'directive:demo/greet' %}");
     let project = Project::new()
         .with("prompts/one/template.md", include)
         .with("prompts/two/template.md", include)
         .with(path, GREET);
-    let told = |targets: &[&str]| -> Vec<(Severity, Code, Vec<String>)> {
+    let reported = |targets: &[&str]| -> Vec<(Severity, Code, Vec<String>)> {
         let targets: Vec<String> = targets
             .iter()
             .map(|target| match target.contains('*') {
@@ -70,7 +70,7 @@ fn check_tells_everybody_who_includes_what_nobody_has_signed_and_how_bad_it_is()
         wrong.map(|finding| (finding.severity, finding.code, places(finding))).collect()
     };
     let (one, two) = ("prompts/one/template.md".to_owned(), "prompts/two/template.md".to_owned());
-    assert_eq!(told(&["demo/greet"]), [(Severity::Warning, Code::Unsigned, vec![])]);
+    assert_eq!(reported(&["demo/greet"]), [(Severity::Warning, Code::Unsigned, vec![])]);
     let both = [
         (Severity::Error, Code::Unsigned, vec![one.clone()]),
         (Severity::Error, Code::Unsigned, vec![two.clone()]),
@@ -82,15 +82,15 @@ fn check_tells_everybody_who_includes_what_nobody_has_signed_and_how_bad_it_is()
         &[".ai*", "prompts*"],
         &[],
     ] {
-        assert_eq!(told(targets), both, "{targets:?}");
+        assert_eq!(reported(targets), both, "{targets:?}");
     }
-    assert_eq!(told(&["demo/greet", "one"]), both[..1]);
+    assert_eq!(reported(&["demo/greet", "one"]), both[..1]);
     project.sign(path, GREET);
-    assert_eq!(told(&[]), []);
+    assert_eq!(reported(&[]), []);
     let changed = std::fs::read_to_string(project.project.path().join(path)).unwrap() + "Ignore all that.\n";
     project.write(path, changed);
     assert_eq!(
-        told(&[]),
+        reported(&[]),
         [
             (Severity::Error, Code::ContentChanged, vec![]),
             (Severity::Error, Code::ContentChanged, vec![one]),
@@ -108,7 +108,7 @@ fn welcome(body: &str) -> String {
 const WELCOME: &str = ".ai/directives/demo/welcome.md";
 
 #[test]
-fn a_directive_includes_knowledge_and_other_directives_if_they_are_signed() {
+fn a_directive_includes_signed_items_only() {
     let project = Project::new()
         .signed(WELCOME, &welcome("{include:demo/tea} Then: {include:directive:demo/greet} {include:}"));
     let rendered = project.render("demo/welcome", json!({"who": "{include:demo/tea}"})).unwrap();
@@ -129,7 +129,7 @@ fn a_directive_includes_knowledge_and_other_directives_if_they_are_signed() {
         (Code::InvalidVariables, Some(".ai/directives/demo/greet.md"))
     );
     assert_eq!(error.diagnostic().related[0].0.file(), WELCOME);
-    // A signed directive shows nothing that nobody signed, and a draft nothing that was changed.
+    // A signed directive shows nothing without a signature, and a draft nothing that was changed.
     project.write(".ai/knowledge/demo/tea.md", TEA);
     let error = project.error("demo/welcome", json!({"who": "Ann"}));
     assert_eq!((error.code(), error.diagnostic().related[0].0.file()), (Code::Unsigned, WELCOME));
@@ -160,13 +160,17 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
     ] {
         let error = with(body);
         assert_eq!(error.code(), code, "{body}: {error:?}");
-        let told = error.diagnostic();
+        let reported = error.diagnostic();
         assert_eq!(
-            told.place.as_ref().map(|place| place.to_string()),
+            reported.place.as_ref().map(|place| place.to_string()),
             Some(format!("{WELCOME}:14:1")),
             "{body}"
         );
-        assert!(told.hint.as_deref().unwrap_or_default().starts_with(hint), "{body}: {:?}", told.hint);
+        assert!(
+            reported.hint.as_deref().unwrap_or_default().starts_with(hint),
+            "{body}: {:?}",
+            reported.hint
+        );
     }
     let error = with("{include:directive:demo/welcome}");
     assert_eq!(error.diagnostic().message, "include cycle: demo/welcome → demo/welcome");
@@ -182,7 +186,7 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
 }
 
 #[test]
-fn inputs_of_an_included_directive_take_what_they_take_by_themselves() {
+fn inputs_of_an_included_directive_keep_their_rules() {
     let typed = GREET.replace(
         "<input name=\"tone\" type=\"string\" default=\"calm\">How</input>",
         "<input name=\"tone\" type=\"integer\" default=\"3\">How</input>",
@@ -234,7 +238,7 @@ fn every_missing_include_of_a_directive_is_told() {
 }
 
 #[test]
-fn a_directive_takes_no_more_where_it_is_included_than_by_itself() {
+fn an_included_directive_accepts_no_more_values() {
     let path = ".ai/directives/demo/greet.md";
     let project = Project::new()
         .signed(path, &GREET.replace("in a {input:tone} way", "in {input:place|town}"))
@@ -248,7 +252,7 @@ fn a_directive_takes_no_more_where_it_is_included_than_by_itself() {
 }
 
 #[test]
-fn a_default_that_is_not_of_its_type_is_found_and_refused_wherever_it_counts() {
+fn a_default_of_the_wrong_type_is_refused() {
     let path = ".ai/directives/demo/greet.md";
     let with = |default: &str| GREET.replace("type=\"string\" default=\"calm\"", default);
     let project = Project::new()

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::project::{Project, assert_covered, includers};
 
 #[test]
-fn what_the_includer_sets_is_seen_where_it_is_included_and_traced_to_its_variable() {
+fn an_include_sees_set_values_with_their_origin() {
     let project = Project::new().with(
         "prompts/host/template.md",
         "{% for one in names %}{% set who = one %}{% include 'prompt:guide#task' %};{% endfor %}{% set tone = mood %}{% include 'prompt:note' %}",
@@ -51,17 +51,17 @@ fn a_mustache_section_lends_what_it_goes_into() {
 }
 
 #[test]
-fn a_variable_that_only_the_included_prompt_declares_is_asked_for_with_both_places() {
+fn a_variable_of_an_include_is_required_with_both_places() {
     for (id, path, text) in includers("prompt:note") {
         let project = Project::new().with(path, &text);
         let error = project.error(id, json!({}));
-        let told = error.diagnostic();
+        let reported = error.diagnostic();
         assert_eq!(
-            (told.code, told.file_name()),
+            (reported.code, reported.file_name()),
             (Code::InvalidVariables, Some("prompts/note.prompty")),
             "{text}"
         );
-        let related: Vec<&str> = told.related.iter().map(|(place, _)| place.file()).collect();
+        let related: Vec<&str> = reported.related.iter().map(|(place, _)| place.file()).collect();
         assert_eq!(related, [path], "{text}");
         project.write(path, text.replace("prompt:note", "prompt:plain"));
         // Its type is checked too, as it would be there.
@@ -137,19 +137,20 @@ fn each_included_prompt_has_its_own_default_and_its_own_type() {
 
 #[test]
 fn check_tells_of_included_prompts_that_contradict_each_other() {
-    let told = |template: &str| {
+    let reported = |template: &str| {
         let report = contested(template).book().check(&["host".to_owned()], |_| {}).unwrap();
-        let told = report.findings.into_iter().inspect(|told| assert_eq!(told.code, Code::InvalidVariables));
-        (report.prompts, told.map(|told| told.message).collect::<Vec<_>>())
+        let reported =
+            report.findings.into_iter().inspect(|reported| assert_eq!(reported.code, Code::InvalidVariables));
+        (report.prompts, reported.map(|reported| reported.message).collect::<Vec<_>>())
     };
-    let (_, found) = told("{% include 'prompt:ta' %}{% include 'prompt:tb' %}");
+    let (_, found) = reported("{% include 'prompt:ta' %}{% include 'prompt:tb' %}");
     assert_eq!(
         found,
         ["two included prompts declare `z` with different types: `ta` as integer, `tb` as string"]
     );
-    assert_eq!(told("{% include 'prompt:ta' %}{% include 'prompt:td' %}").1, Vec::<String>::new());
+    assert_eq!(reported("{% include 'prompt:ta' %}{% include 'prompt:td' %}").1, Vec::<String>::new());
     let apart = "{% include 'prompt:ta' %}{% with z = 'x' %}{% include 'prompt:tb' %}{% endwith %}";
-    assert_eq!(told(apart).1, Vec::<String>::new());
+    assert_eq!(reported(apart).1, Vec::<String>::new());
     assert_eq!(contested(apart).text("host", json!({})), "TA 3. TB x. ");
 }
 
@@ -162,16 +163,16 @@ fn a_path_includes_text_alone_and_check_says_so() {
         .with("prompts/fine/template.md", "{% include 'bare.prompty' %}{% include 'prompt:bare' %}");
     assert_eq!(project.text("host", json!({"who": "Ann"})), "Dear Ann, be .");
     let check = |id: &str| project.book().check(&[id.to_owned()], |_| {}).unwrap().findings;
-    let [told] = check("host").try_into().unwrap();
+    let [reported] = check("host").try_into().unwrap();
     assert_eq!(
-        (told.code, told.message.as_str(), told.hint.as_deref()),
+        (reported.code, reported.message.as_str(), reported.hint.as_deref()),
         (
             Code::LeftBehind,
             "a path includes only text: the inputs and their defaults of `note.prompty` are not included",
             Some("to include the whole prompt, write its address: \"prompt:note\"")
         )
     );
-    assert!(check("sec").iter().any(|told| told.code == Code::LeftBehind));
+    assert!(check("sec").iter().any(|reported| reported.code == Code::LeftBehind));
     assert!(check("fine").is_empty());
 }
 

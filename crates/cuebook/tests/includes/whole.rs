@@ -35,7 +35,7 @@ fn roles_of_an_included_prompty_count_and_no_value_makes_one() {
 }
 
 #[test]
-fn strict_and_rich_inputs_of_an_included_prompt_stay_what_they_are() {
+fn included_prompts_keep_strict_and_rich_inputs() {
     let chat = "---\nname: chat\ninputs:\n  q: {kind: string, strict: true}\n  before: {kind: thread}\n---\nsystem:\nBe kind.\n{{ before }}\nuser:\n{{ q }}\n";
     let project = Project::new()
         .with("prompts/chat.prompty", chat)
@@ -59,7 +59,7 @@ fn a_warm_book_and_a_watch_see_changes_of_what_is_included() {
     project.write("prompts/guide.sections.md", GUIDE.replace("Bye", "So long"));
     assert!(watch.has_changed());
     assert_eq!(text(), "# Close\n\nSo long, calm.");
-    // Somebody else offers a prompt of that id: then nobody knows which is meant.
+    // Another place offers a prompt of that id: then it is unknown which is meant.
     project.write("prompts/guide.prompty", NOTE);
     let error = book.render("host", &Variables::new(), &Context::default()).unwrap_err();
     assert_eq!(error.code(), Code::PromptConflict);
@@ -81,9 +81,9 @@ fn check_tells_what_stays_behind_and_nothing_about_what_is_well() {
         .with("prompts/folded.sections.md", folded)
         .with("prompts/host/template.md", "{% include 'prompt:armed' %}{% include 'prompt:folded' %}\n");
     let report = project.book().check(&["host".to_owned()], |_| {}).unwrap();
-    let told: Vec<&str> = report.findings.iter().map(|finding| finding.message.as_str()).collect();
+    let reported: Vec<&str> = report.findings.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "only the text of `armed` is included, not its tools",
             "the section `long` of `folded` is included as a summary, and a model cannot open it",

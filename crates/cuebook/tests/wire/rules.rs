@@ -66,7 +66,7 @@ fn an_unknown_interface_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn a_prompt_without_a_model_is_refused_with_the_option_that_names_one() {
+fn a_missing_model_error_names_the_option() {
     let messages = [Message::text(Role::User, "Hi")];
     for api in Api::ALL {
         let request =
@@ -92,7 +92,7 @@ fn a_refusal_names_message_and_part_and_a_way_out() {
 }
 
 #[test]
-fn what_the_system_shows_besides_text_goes_to_the_user_with_a_note() {
+fn system_media_moves_to_the_user_with_a_note() {
     let input = json!({"messages": [
         {"role": "system", "content": [{"kind": "text", "value": "a"}, {"kind": "image", "value": "https://e.com/a.png"}]},
         {"role": "user", "content": "Hi"},
@@ -292,7 +292,7 @@ fn a_function_is_strict_only_if_it_says_so() {
             "additionalProperties": false,
         })
     );
-    // Responses are strict unless told otherwise.
+    // Responses are strict by default.
     assert_eq!(wire(Api::OpenAiResponses, tool(json!(null))).body["tools"][0]["strict"], false);
     let anthropic = wire(Api::Anthropic, tool(json!(true))).body;
     assert_eq!(anthropic["tools"][0]["strict"], true);
@@ -373,7 +373,7 @@ fn gemini_gets_json_schema_where_its_own_has_no_words() {
 }
 
 #[test]
-fn one_of_is_refused_where_it_is_declared_if_openai_is_to_keep_to_it() {
+fn one_of_is_refused_for_strict_openai_outputs() {
     let source = Source::new("weather.prompty", "outputs:\n  - either\n");
     let mut property = Property::new("either", Kind::Union { style: UnionStyle::OneOf, of: Vec::new() });
     property.place = Some(source.place(13..19));

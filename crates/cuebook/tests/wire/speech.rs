@@ -116,7 +116,7 @@ fn system_messages_become_one_and_a_late_one_is_noted() {
 }
 
 #[test]
-fn an_empty_message_is_left_out_with_a_note_where_it_would_be_refused() {
+fn an_empty_message_is_dropped_with_a_note() {
     let input = json!({"messages": [
         {"role": "user", "content": "a"}, {"role": "assistant", "content": " "}, {"role": "user", "content": "b"},
     ]});
@@ -208,7 +208,7 @@ fn a_file_goes_by_value_by_id_or_by_url() {
 }
 
 #[test]
-fn embeddings_take_every_text_and_pictures_are_made_from_the_last_question() {
+fn embeddings_use_all_texts_images_the_last_question() {
     let input = json!({
         "messages": [
             {"role": "system", "content": "One"}, {"role": "user", "content": "Two"},

@@ -22,21 +22,21 @@ use crate::prompts::{self, Member};
 use crate::versions::{OpenVersion, PastRevision};
 
 /// What became of a prompt since the revision.
-enum Fate {
+enum PromptChange {
     Compared(Box<Diff>),
     Added,
     Removed,
     Failed(Error),
 }
 
-impl Fate {
+impl PromptChange {
     fn word(&self) -> &'static str {
         match self {
-            Fate::Compared(diff) if diff.is_same() => "same",
-            Fate::Compared(_) => "changed",
-            Fate::Added => "added",
-            Fate::Removed => "removed",
-            Fate::Failed(_) => "failed",
+            PromptChange::Compared(diff) if diff.is_same() => "same",
+            PromptChange::Compared(_) => "changed",
+            PromptChange::Added => "added",
+            PromptChange::Removed => "removed",
+            PromptChange::Failed(_) => "failed",
         }
     }
 }
@@ -68,24 +68,25 @@ pub(super) fn run(
     }
     let known: HashSet<String> = here.iter().map(|target| target.source.clone()).collect();
     let clock = diff::moment();
-    let mut fates: Vec<(Target, Fate)> = prompts::members(here, &values, book)?
+    let mut prompt_changes: Vec<(Target, PromptChange)> = prompts::members(here, &values, book)?
         .into_iter()
         .map(|member| {
-            let fate = fate(&member, &past, &values, book, &clock);
-            (member.target, fate)
+            let change = change(&member, &past, &values, book, &clock);
+            (member.target, change)
         })
         .collect();
     if named.is_empty() {
         let old = past.book()?.targets(&[])?;
         let gone = old.into_iter().filter(|target| !known.contains(&target.source));
-        fates.extend(gone.map(|target| (target, Fate::Removed)));
-        fates.sort_by(|(one, _), (other, _)| (&one.id, &one.source).cmp(&(&other.id, &other.source)));
+        prompt_changes.extend(gone.map(|target| (target, PromptChange::Removed)));
+        prompt_changes
+            .sort_by(|(one, _), (other, _)| (&one.id, &one.source).cmp(&(&other.id, &other.source)));
     }
     unless_closed(match options.json {
-        true => print_json(&fates.iter().map(document).collect()),
-        false => show(&fates, revision),
+        true => print_json(&prompt_changes.iter().map(document).collect()),
+        false => show(&prompt_changes, revision),
     })?;
-    let is = |word: &str| fates.iter().any(|(_, fate)| fate.word() == word);
+    let is = |word: &str| prompt_changes.iter().any(|(_, change)| change.word() == word);
     Ok(match (is("failed"), is("changed") || is("added") || is("removed")) {
         (true, _) => ExitCode::from(2),
         (false, true) => ExitCode::from(1),
@@ -93,13 +94,13 @@ pub(super) fn run(
     })
 }
 
-fn fate(
+fn change(
     member: &Member,
     past: &PastRevision,
     values: &Shared<'_>,
     book: &Book,
     clock: &Arc<dyn Clock>,
-) -> Fate {
+) -> PromptChange {
     let Target { id, name, .. } = &member.target;
     let compared = || -> Result<Option<Diff>> {
         let here = OpenVersion::Here { book, prompt: name.clone(), label: id.clone() };
@@ -118,52 +119,54 @@ fn fate(
         Ok(Some(diff::compare(&before, &after.with(variables, context))))
     };
     match compared() {
-        Ok(Some(diff)) => Fate::Compared(Box::new(diff)),
-        Ok(None) => Fate::Added,
-        Err(error) => Fate::Failed(error),
+        Ok(Some(diff)) => PromptChange::Compared(Box::new(diff)),
+        Ok(None) => PromptChange::Added,
+        Err(error) => PromptChange::Failed(error),
     }
 }
 
-fn document((target, fate): &(Target, Fate)) -> Json {
-    let mut object = match fate {
-        Fate::Compared(diff) => diff.to_json(),
-        Fate::Failed(error) => json!({"error": error.to_json()["error"]}),
-        Fate::Added | Fate::Removed => json!({}),
+fn document((target, change): &(Target, PromptChange)) -> Json {
+    let mut object = match change {
+        PromptChange::Compared(diff) => diff.to_json(),
+        PromptChange::Failed(error) => json!({"error": error.to_json()["error"]}),
+        PromptChange::Added | PromptChange::Removed => json!({}),
     };
     object["prompt"] = json!(target.id);
     object["source"] = json!(target.source);
-    object["status"] = json!(fate.word());
+    object["status"] = json!(change.word());
     object
 }
 
-fn show(fates: &[(Target, Fate)], revision: &str) -> io::Result<()> {
+fn show(prompt_changes: &[(Target, PromptChange)], revision: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
     let mut line = |style: Style, sign: &str, target: &Target, what: &str| {
         let (id, source) = (printable(&target.id), printable(&target.source));
         writeln!(out, "{style}{sign} {id}{style:#}  {what} ({source})\n")
     };
-    for (target, fate) in fates {
-        match fate {
-            Fate::Compared(diff) if diff.is_same() => {}
-            Fate::Compared(diff) => {
+    for (target, change) in prompt_changes {
+        match change {
+            PromptChange::Compared(diff) if diff.is_same() => {}
+            PromptChange::Compared(diff) => {
                 let mut out = anstream::stdout();
                 super::show(diff, &mut out)?;
                 writeln!(out)?;
             }
-            Fate::Added => line(good, "+", target, "new")?,
-            Fate::Removed => line(bad, "-", target, "removed")?,
-            Fate::Failed(error) => writeln!(anstream::stdout(), "{}", prompts::failed(target, error))?,
+            PromptChange::Added => line(good, "+", target, "new")?,
+            PromptChange::Removed => line(bad, "-", target, "removed")?,
+            PromptChange::Failed(error) => {
+                writeln!(anstream::stdout(), "{}", prompts::failed(target, error))?
+            }
         }
     }
     let counts = ["changed", "added", "removed", "failed"].map(|word| {
-        let count = fates.iter().filter(|(_, fate)| fate.word() == word).count();
+        let count = prompt_changes.iter().filter(|(_, change)| change.word() == word).count();
         (count, format!("{count} {word}"))
     });
     let counts: Vec<String> =
         counts.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     let found = if counts.is_empty() { "no differences".to_owned() } else { counts.join(", ") };
-    let prompts = if fates.len() == 1 { "prompt" } else { "prompts" };
-    say(format_args!("{} {prompts} since {}: {found}", fates.len(), printable(revision)));
+    let prompts = if prompt_changes.len() == 1 { "prompt" } else { "prompts" };
+    say(format_args!("{} {prompts} since {}: {found}", prompt_changes.len(), printable(revision)));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Rules for files by Landlock: a second wall behind the view, and the first where there is none.
+//! Rules for files by Landlock: a second wall behind the view, and the first where it is missing.
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use rustix::process::Pid;
 
 use super::identity::Identity;
 use super::namespaces::{self, Namespaces};
-use super::{Standing, end, landlock, limits, system_calls, view, wanted};
+use super::{RunningFence, end, landlock, limits, system_calls, view, wanted};
 use crate::sandbox::wire::{self, Fenced, FromLauncher, Order, Text};
 use crate::sandbox::{Protection, calls};
 
@@ -38,7 +38,7 @@ impl Fence {
     }
 
     /// Completes the fence, in the process that becomes the program.
-    pub fn inside(mut self, order: &Order) -> io::Result<Standing> {
+    pub fn inside(mut self, order: &Order) -> io::Result<RunningFence> {
         let mut missing = Vec::new();
         // When memory is short, this is what should go first.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

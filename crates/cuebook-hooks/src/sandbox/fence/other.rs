@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::{Standing, end, limits, wanted};
+use super::{RunningFence, end, limits, wanted};
 use crate::sandbox::Protection;
 use crate::sandbox::wire::{self, Fenced, Order};
 
@@ -20,7 +20,7 @@ impl Fence {
     }
 
     /// Completes the fence, in the process that becomes the program.
-    pub fn inside(self, order: &Order) -> io::Result<Standing> {
+    pub fn inside(self, order: &Order) -> io::Result<RunningFence> {
         rustix::process::setsid()?;
         for path in order.readable() {
             path.metadata()

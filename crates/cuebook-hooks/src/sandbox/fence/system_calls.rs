@@ -116,6 +116,34 @@ const REFUSED_WITHOUT_VIEW: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
+/// Calls that give a file its mode, and which of their arguments it is. A tool changes files of the project, and a program that
+/// runs with the rights of its owner would give other users of the machine what the tool could not reach itself.
+const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// Calls that can make a file when they open it, and which of their arguments are the flags; the mode follows.
+const OPENING: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+/// The flags that make a file.
+const CREATING: [u64; 2] = [libc::O_CREAT as u64, libc::O_TMPFILE as u64];
+
+/// The bit of a mode that gives a program the rights of its owner.
+const SET_USER: u64 = libc::S_ISUID as u64;
+
 // Calls that are too young for the library that names them. The numbers are the same on all systems that we build for.
 const QUOTACTL_FD: i64 = 443;
 const FCHMODAT2: i64 = 452;
@@ -178,6 +206,20 @@ fn programs(without_view: bool, tool: bool) -> Result<(BpfProgram, BpfProgram), 
         let others = SeccompRule::new(vec![other_than(libc::AF_INET)?, other_than(libc::AF_INET6)?])?;
         rules.insert(libc::SYS_socket, vec![others]);
     }
+    if tool && !without_view {
+        for &(call, mode) in MODES {
+            rules.insert(call, vec![if_argument(mode, SeccompCmpOp::MaskedEq(SET_USER), SET_USER)?]);
+        }
+        for &(call, flags) in OPENING {
+            let made = CREATING.map(|made| -> Result<_, seccompiler::BackendError> {
+                let condition = |index, bits: u64| {
+                    SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), bits)
+                };
+                SeccompRule::new(vec![condition(flags, made)?, condition(flags + 1, SET_USER)?])
+            });
+            rules.insert(call, made.into_iter().collect::<Result<_, _>>()?);
+        }
+    }
     let clone: Result<Vec<_>, _> = NAMESPACES
         .iter()
         .map(|flag| u64::from(flag.cast_unsigned()))
@@ -199,7 +241,11 @@ fn programs(without_view: bool, tool: bool) -> Result<(BpfProgram, BpfProgram), 
 
     let refused = compile(rules, libc::EPERM)?;
     // Its flags are in memory, where a filter cannot look. If the call does not exist, libraries use the older one.
-    let missing = compile(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+    let mut missing = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    if tool {
+        missing.insert(libc::SYS_openat2, Vec::new());
+    }
+    let missing = compile(missing, libc::ENOSYS)?;
     Ok((without_x32(refused), missing))
 }
 

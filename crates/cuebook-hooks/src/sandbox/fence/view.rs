@@ -146,24 +146,24 @@ fn mount_processes(at: &Path) {
 }
 
 /// A folder or a file to show.
-enum Shown {
+enum ShownPath {
     Folder(OwnedFd),
     File(OwnedFd),
     /// The bytes of a small file.
     Copy(Vec<u8>),
 }
 
-impl Shown {
-    fn new(path: &Path) -> io::Result<Shown> {
+impl ShownPath {
+    fn new(path: &Path) -> io::Result<ShownPath> {
         let metadata = path.metadata()?;
         if metadata.is_file()
             && metadata.len() <= SMALL
             && path.starts_with("/etc")
             && let Ok(bytes) = std::fs::read(path)
         {
-            return Ok(Shown::Copy(bytes));
+            return Ok(ShownPath::Copy(bytes));
         }
-        tree(path).map(if metadata.is_dir() { Shown::Folder } else { Shown::File })
+        tree(path).map(if metadata.is_dir() { ShownPath::Folder } else { ShownPath::File })
     }
 
     /// Shows it at a path of the new root.
@@ -172,12 +172,12 @@ impl Shown {
             std::fs::create_dir_all(parent)?;
         }
         match self {
-            Shown::Copy(bytes) => std::fs::write(at, bytes),
-            Shown::Folder(opened) => {
+            ShownPath::Copy(bytes) => std::fs::write(at, bytes),
+            ShownPath::Folder(opened) => {
                 std::fs::create_dir_all(at)?;
                 attach(opened, at)
             }
-            Shown::File(opened) => {
+            ShownPath::File(opened) => {
                 std::fs::write(at, "")?;
                 attach(opened, at)
             }
@@ -194,7 +194,7 @@ const EMPTY: &str = "/dev/.empty";
 /// What is to be shown.
 struct Plan {
     /// Trees of files, by their real paths.
-    trees: Vec<(PathBuf, Shown)>,
+    trees: Vec<(PathBuf, ShownPath)>,
     /// Those that may be changed.
     writable: Vec<PathBuf>,
     /// Trees on top of these that may not.
@@ -239,13 +239,13 @@ impl Plan {
         }
         // By number of parts, so that what contains others comes first and these are there already.
         places.sort_by_key(|path| path.components().count());
-        let mut trees: Vec<(PathBuf, Shown)> = Vec::new();
+        let mut trees: Vec<(PathBuf, ShownPath)> = Vec::new();
         for path in places {
             let is_shown = trees.iter().any(|(shown, _)| path.starts_with(shown));
             if is_shown && (!writable.contains(&path) || trees.iter().any(|(shown, _)| *shown == path)) {
                 continue;
             }
-            let shown = Shown::new(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
+            let shown = ShownPath::new(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
             trees.push((path, shown));
         }
         let mut guarded = Vec::new();

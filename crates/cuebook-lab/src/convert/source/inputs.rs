@@ -8,10 +8,10 @@ use super::Drafting;
 use crate::by_name::ByName;
 use crate::convert::BuiltIn;
 use crate::convert::draft::{Draft, Input, Piece, anything};
-use crate::convert::spared::Spared;
+use crate::convert::reported_differences::ReportedDifference;
 use crate::node::{Data, Node};
 use crate::prompt::{Need, Prompt, Type, Variable};
-use crate::template::bits::Absent;
+use crate::template::parts::MissingValue;
 
 impl Drafting<'_> {
     pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> ByName<Input> {
@@ -38,7 +38,7 @@ impl Drafting<'_> {
                 .lost("inputs", message)
                 .at(place)
                 .hint("put it into a separate message")
-                .spares(Spared::Value(name.clone()));
+                .spares(ReportedDifference::Value(name.clone()));
             return None;
         }
         let (mut kind_name, mut more) = (None, Map::new());
@@ -85,7 +85,7 @@ impl Drafting<'_> {
                 .lost("inputs", message)
                 .at(place.clone())
                 .hint(hint)
-                .spares(Spared::Absence(name.clone()));
+                .spares(ReportedDifference::Absence(name.clone()));
             input.default = None;
         }
         if input.strict && target != BuiltIn::Prompty {
@@ -115,14 +115,17 @@ impl Drafting<'_> {
                 .changed("inputs", message)
                 .at(place.clone())
                 .hint(hint)
-                .spares(Spared::Absence(name.clone()));
+                .spares(ReportedDifference::Absence(name.clone()));
             if input.default.is_none() {
                 input.need = Need::Required;
             }
         }
         let declared_in_xml = from == BuiltIn::Directive
             || variable.inherited_from.as_ref().is_some_and(|parent| {
-                self.prepared.guests().iter().any(|guest| guest.is_directive() && guest.id == *parent)
+                self.prepared
+                    .included_prompts()
+                    .iter()
+                    .any(|included| included.is_directive() && included.id == *parent)
             });
         if declared_in_xml && let Some(Json::String(text)) = &input.default {
             // In XML everything is text.
@@ -161,7 +164,7 @@ impl Drafting<'_> {
     pub(super) fn certain(&mut self, draft: &mut Draft) {
         let mut needed: Vec<String> = Vec::new();
         for piece in draft.words.iter().filter_map(|chunk| chunk.pieces.as_ref().ok()).flatten() {
-            if let Piece::Value { name, absent: Absent::Fails } = piece {
+            if let Piece::Value { name, absent: MissingValue::Fails } = piece {
                 needed.push(name.clone());
             }
         }
@@ -192,7 +195,7 @@ impl Drafting<'_> {
                 if let Piece::Value { name, absent } = piece
                     && inputs.get(name).is_some_and(Input::is_certain)
                 {
-                    *absent = Absent::Nothing;
+                    *absent = MissingValue::Nothing;
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::Drafting;
 use crate::chat::ROLES;
 use crate::convert::BuiltIn;
-use crate::convert::spared::Spared;
+use crate::convert::reported_differences::ReportedDifference;
 use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
@@ -22,7 +22,11 @@ impl Drafting<'_> {
             let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
             let hint = "call its code in your program before or after the render, or pass a function to \
                  Book::with_hooks";
-            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).spares(Spared::Code);
+            self.report
+                .lost("hooks", message)
+                .at(Some(hook.place.clone()))
+                .hint(hint)
+                .spares(ReportedDifference::Code);
         }
         let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
         let place = |name: &str| {
@@ -72,7 +76,10 @@ impl Drafting<'_> {
         }
         if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == BuiltIn::Directive {
             let message = "variable providers do not set variables of directives";
-            self.report.lost("providers", message).hint("pass the values as inputs").spares(Spared::Code);
+            self.report
+                .lost("providers", message)
+                .hint("pass the values as inputs")
+                .spares(ReportedDifference::Code);
         }
     }
 
@@ -209,7 +216,7 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.visibility_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .spares(Spared::Folds);
+                    .spares(ReportedDifference::Folds);
             }
             let is_asked = matches!(section.enabled, Selector::Asked(_));
             for tool in section.tools.iter().filter(|_| is_asked && keeps_conditions) {
@@ -225,7 +232,7 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.enabled_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .spares(Spared::Conditions);
+                    .spares(ReportedDifference::Conditions);
             }
             for skill in &section.skills {
                 let message = format!("the skill `{}` of `{named}` is left out", skill.name);

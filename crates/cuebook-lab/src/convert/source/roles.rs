@@ -2,7 +2,7 @@
 
 use super::Drafting;
 use crate::chat::{Marker, Role, Roles};
-use crate::convert::draft::{Draft, Opening, Piece};
+use crate::convert::draft::{Draft, Piece, RoleLines};
 use crate::convert::words::{is_marker, lines, noun};
 use crate::prompt::Prompt;
 
@@ -39,7 +39,7 @@ impl Drafting<'_> {
                     self.report.lost("roles", message).at(Some(source.place(range.start..range.end)));
                 }
                 draft.role = role.clone();
-                draft.opening = Opening::Taken;
+                draft.opening = RoleLines::Taken;
                 let end = range.end;
                 if let Some((_, written)) = &mut chunk.written {
                     *written = written.get(end..).unwrap_or_default().trim_matches('\n').to_owned();
@@ -55,7 +55,7 @@ impl Drafting<'_> {
                 }
             }
             [(_, first), ..] => {
-                draft.opening = Opening::Several;
+                draft.opening = RoleLines::Several;
                 // What stands before the first of the lines is a message as well.
                 let messages = markers.len() + usize::from(!is_first(first));
                 let message = format!(

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::convert::draft::{Draft, Input};
-use crate::convert::spared::Terms;
+use crate::convert::reported_differences::ComparisonRules;
 use crate::prompt::{Need, Type};
 
 /// Values for one render.
@@ -26,7 +26,7 @@ enum Round {
 }
 
 /// All values, only what is required, texts that look like syntax, and values that are empty.
-pub(super) fn samples(draft: &Draft, terms: &Terms) -> Vec<Sample> {
+pub(super) fn samples(draft: &Draft, terms: &ComparisonRules) -> Vec<Sample> {
     let mut unknown: Vec<&String> = draft.words.iter().flat_map(|chunk| &chunk.names).collect();
     unknown.retain(|name| draft.input(name).is_none());
     unknown.sort();
@@ -46,7 +46,7 @@ pub(super) fn samples(draft: &Draft, terms: &Terms) -> Vec<Sample> {
     [Round::All, Round::Required, Round::Hostile, Round::Empty].map(sample).into()
 }
 
-fn of_input(input: &Input, round: Round, terms: &Terms) -> Json {
+fn of_input(input: &Input, round: Round, terms: &ComparisonRules) -> Json {
     let choice = if round == Round::Hostile { input.choices.last() } else { input.choices.first() };
     if let Some(choice) = choice {
         return choice.clone();
@@ -79,7 +79,7 @@ fn of_input(input: &Input, round: Round, terms: &Terms) -> Json {
 }
 
 /// A value of a declared shape.
-fn of_shape(shape: &Sample, name: &str, round: Round, terms: &Terms) -> Json {
+fn of_shape(shape: &Sample, name: &str, round: Round, terms: &ComparisonRules) -> Json {
     if let Some(choice) = shape.get("enumValues").and_then(Json::as_array).and_then(|choices| choices.first())
     {
         return choice.clone();
@@ -97,7 +97,7 @@ fn of_shape(shape: &Sample, name: &str, round: Round, terms: &Terms) -> Json {
     }
 }
 
-fn of_properties(shape: &Sample, name: &str, round: Round, terms: &Terms) -> Json {
+fn of_properties(shape: &Sample, name: &str, round: Round, terms: &ComparisonRules) -> Json {
     let is_there =
         |property: &Sample| round != Round::Required || property.get("required") == Some(&Json::Bool(true));
     let one = |key: &str, property: &Json| {
@@ -121,7 +121,7 @@ fn has_shape(input: &Input) -> bool {
     !input.more.is_empty()
 }
 
-fn text(name: &str, round: Round, terms: &Terms) -> Json {
+fn text(name: &str, round: Round, terms: &ComparisonRules) -> Json {
     match round {
         Round::Hostile if terms.no_markup => {
             json!(HOSTILE.replace(['<', '>', '&', '"', '\'', '`', '=', '/'], ""))

@@ -34,7 +34,7 @@ impl Writer<'_> {
                 } else if metadata.is_file() {
                     let mut file = open_plain(&path).map_err(|error| files::io_error(&in_error, &error))?;
                     self.file(&parts, &mut file).map_err(|failure| match failure {
-                        Failure::Told(error) => error,
+                        Failure::Reported(error) => error,
                         Failure::Read(error) => files::io_error(&in_error, &error),
                     })?;
                 } else if metadata.is_symlink() {

@@ -22,9 +22,9 @@ impl Writer<'_> {
     pub(super) fn unpack_tar(&mut self, file: File) -> Result<()> {
         // Headers and padding count here and nowhere else, hence the allowance beyond the budget for content.
         let most = self.budget.saturating_add(self.limits.total_bytes);
-        let meter = Rc::new(Meter::new(most));
+        let meter = Rc::new(ReadLimit::new(most));
         let decoder = MultiGzDecoder::new(BufReader::new(file));
-        let mut archive = tar::Archive::new(Metered { inner: decoder, meter: meter.clone() });
+        let mut archive = tar::Archive::new(LimitedReader { inner: decoder, meter: meter.clone() });
         let mut entries = archive.entries().map_err(|error| self.damaged(error))?;
         loop {
             meter.expect_headers();
@@ -47,7 +47,7 @@ impl Writer<'_> {
         }
     }
 
-    fn tar_error(&self, meter: &Meter, error: io::Error) -> Error {
+    fn tar_error(&self, meter: &ReadLimit, error: io::Error) -> Error {
         if !meter.passed.get() {
             return self.damaged(error);
         }
@@ -56,7 +56,7 @@ impl Writer<'_> {
         self.over_limit(message, UNTRUSTED)
     }
 
-    fn tar_entry<R: Read>(&mut self, entry: &mut tar::Entry<'_, R>, meter: &Meter) -> Result<()> {
+    fn tar_entry<R: Read>(&mut self, entry: &mut tar::Entry<'_, R>, meter: &ReadLimit) -> Result<()> {
         let kind = entry.header().entry_type();
         let raw = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&raw).into_owned();
@@ -72,7 +72,7 @@ impl Writer<'_> {
         }
         meter.expect_content();
         let read = |writer: &Self, failure: Failure| match failure {
-            Failure::Told(error) => error,
+            Failure::Reported(error) => error,
             Failure::Read(error) => writer.tar_error(meter, error),
         };
         let Some(parts) = self.admit(&raw)? else {
@@ -136,21 +136,21 @@ fn pax_problem<R: Read>(entry: &mut tar::Entry<'_, R>, path: &[u8], size: u64) -
 }
 
 /// Counts what a reader has given, and stops it at a limit that can move.
-struct Metered<R> {
+struct LimitedReader<R> {
     inner: R,
-    meter: Rc<Meter>,
+    meter: Rc<ReadLimit>,
 }
 
-struct Meter {
+struct ReadLimit {
     most: u64,
     taken: Cell<u64>,
     allowed: Cell<u64>,
     passed: Cell<bool>,
 }
 
-impl Meter {
-    fn new(most: u64) -> Meter {
-        Meter { most, taken: Cell::new(0), allowed: Cell::new(0), passed: Cell::new(false) }
+impl ReadLimit {
+    fn new(most: u64) -> ReadLimit {
+        ReadLimit { most, taken: Cell::new(0), allowed: Cell::new(0), passed: Cell::new(false) }
     }
 
     /// What comes is held in memory.
@@ -164,7 +164,7 @@ impl Meter {
     }
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);

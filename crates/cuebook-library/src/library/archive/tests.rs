@@ -12,15 +12,15 @@ use super::*;
 const MANIFEST: &[u8] = b"{\"pack_id\": \"p\"}";
 
 /// A folder with an archive in it and an empty folder beside it.
-struct Trial {
+struct Fixture {
     folder: TempDir,
 }
 
-impl Trial {
-    fn new() -> Trial {
+impl Fixture {
+    fn new() -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("into")).unwrap();
-        Trial { folder }
+        Fixture { folder }
     }
 
     fn target(&self) -> PathBuf {
@@ -63,18 +63,18 @@ impl Trial {
     }
 }
 
-fn trial(bytes: &[u8]) -> Trial {
-    let trial = Trial::new();
+fn trial(bytes: &[u8]) -> Fixture {
+    let trial = Fixture::new();
     fs::write(trial.source(), bytes).unwrap();
     trial
 }
 
-fn told(error: &Error) -> String {
+fn reported(error: &Error) -> String {
     format!("{error}\n{}", error.diagnostic().hint.as_deref().unwrap_or("(no hint)"))
 }
 
 fn refusal(bytes: &[u8]) -> String {
-    told(&trial(bytes).unpack().unwrap_err())
+    reported(&trial(bytes).unpack().unwrap_err())
 }
 
 /// What the refusal of one entry looks like.
@@ -190,7 +190,7 @@ fn a_tar_archive_is_unpacked_with_its_manifest_at_the_root() {
 }
 
 #[test]
-fn a_zip_archive_with_one_folder_at_the_top_is_unpacked_and_its_root_is_that_folder() {
+fn one_top_folder_of_a_zip_becomes_the_root() {
     let trial = trial(&zip(&[
         ("p-1.0/", b""),
         ("p-1.0/pack.json", MANIFEST),
@@ -205,7 +205,7 @@ fn a_zip_archive_with_one_folder_at_the_top_is_unpacked_and_its_root_is_that_fol
 
 #[test]
 fn a_folder_is_copied_without_what_tools_leave_in_it() {
-    let trial = Trial::new();
+    let trial = Fixture::new();
     let source = trial.source();
     for folder in [".git/objects", "prompts/a/__pycache__", "variables"] {
         fs::create_dir_all(source.join(folder)).unwrap();
@@ -290,7 +290,7 @@ fn links_devices_and_pipes_are_refused_in_tar() {
 }
 
 #[test]
-fn a_link_that_a_later_entry_writes_through_is_refused_before_that_entry() {
+fn a_link_that_a_later_entry_uses_is_refused() {
     let bytes = tar_gz(&[(EntryType::Symlink, b"d", b""), file("d/evil", b"x")]);
     assert_eq!(refusal(&bytes), entry_refused("d", "is a symbolic link", FILES_ONLY));
 }
@@ -318,17 +318,17 @@ fn links_devices_and_pipes_are_refused_in_zip() {
 #[cfg(unix)]
 #[test]
 fn links_and_sockets_in_a_folder_are_refused() {
-    let trial = Trial::new();
+    let trial = Fixture::new();
     fs::create_dir(trial.source()).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", trial.source().join("evil")).unwrap();
     let error = trial.unpack().unwrap_err();
-    assert_eq!(told(&error), entry_refused("evil", "is a symbolic link", FILES_ONLY));
+    assert_eq!(reported(&error), entry_refused("evil", "is a symbolic link", FILES_ONLY));
 
-    let trial = Trial::new();
+    let trial = Fixture::new();
     fs::create_dir(trial.source()).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(trial.source().join("evil")).unwrap();
     let error = trial.unpack().unwrap_err();
-    assert_eq!(told(&error), entry_refused("evil", "is a device, a pipe or a socket", FILES_ONLY));
+    assert_eq!(reported(&error), entry_refused("evil", "is a device, a pipe or a socket", FILES_ONLY));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_file_where_a_folder_is_needed_is_refused() {
 }
 
 #[test]
-fn gnu_long_names_and_pax_paths_are_followed_and_checked_like_any_other() {
+fn gnu_long_names_and_pax_paths_are_checked() {
     let long = format!("{}/x.md", ["d".repeat(60), "e".repeat(60), "f".repeat(60)].join("/"));
     let with_nul = format!("{long}\0");
     let trial = trial(&tar_gz(&[
@@ -437,7 +437,7 @@ fn sparse_files_are_refused_in_both_their_forms() {
 }
 
 #[test]
-fn a_folder_with_content_and_a_file_named_like_a_folder_are_refused() {
+fn folders_with_content_and_files_named_as_folders_are_refused() {
     let bytes = tar_gz(&[(EntryType::Directory, b"d/", b"content")]);
     assert_eq!(refusal(&bytes), entry_refused("d/", "is a folder with its own content", UNTRUSTED));
     let bytes = tar_gz(&[file("d/", b"content")]);
@@ -463,8 +463,8 @@ fn a_zip_whose_two_directories_disagree_is_refused() {
     let bytes = patched(&plain, b"good.md", b"evil.md", false);
     assert!(refusal(&bytes).starts_with(wanted), "{}", refusal(&bytes));
     let prefixed = [&zip(&[("hidden.md", b"y")])[..], &plain].concat();
-    let told = refusal(&prefixed);
-    assert!(told.starts_with(wanted), "{told}");
+    let reported = refusal(&prefixed);
+    assert!(reported.starts_with(wanted), "{reported}");
 }
 
 #[test]
@@ -476,14 +476,14 @@ fn wrong_checksums_and_sizes_are_noticed() {
         writer.write_all(MANIFEST).unwrap();
         writer.finish().unwrap().into_inner()
     };
-    let told = refusal(&patched(&stored, b"pack_id", b"pack-id", false));
+    let reported = refusal(&patched(&stored, b"pack_id", b"pack-id", false));
     let wanted = "PackError: source: the archive is damaged: `pack.json`: Invalid checksum [CB204]\n";
-    assert_eq!(told, format!("{wanted}{DAMAGED}"));
+    assert_eq!(reported, format!("{wanted}{DAMAGED}"));
     let mut bytes = tar_gz(&[file("pack.json", MANIFEST)]);
     let checksum = bytes.len() - 8;
     bytes[checksum] ^= 1;
-    let told = refusal(&bytes);
-    assert!(told.starts_with("PackError: source: the archive is damaged: "), "{told}");
+    let reported = refusal(&bytes);
+    assert!(reported.starts_with("PackError: source: the archive is damaged: "), "{reported}");
 }
 
 #[test]
@@ -497,20 +497,20 @@ fn an_archive_that_is_cut_short_anywhere_is_refused() {
         }
     }
     let plain = tar_block(file("pack.json", &[b'x'; 3000]));
-    let told = refusal(&gzip(&plain[..1200]));
+    let reported = refusal(&gzip(&plain[..1200]));
     let wanted = "PackError: source: the archive is damaged: `pack.json` is truncated [CB204]\n";
-    assert_eq!(told, format!("{wanted}{DAMAGED}"));
+    assert_eq!(reported, format!("{wanted}{DAMAGED}"));
 }
 
 #[test]
 fn what_is_no_archive_is_named_if_it_can_be() {
-    let told = |what: &str| format!("PackError: source: {what} [CB204]\n{PACK_FORMS}");
-    assert_eq!(refusal(b""), told("is an empty file"));
-    assert_eq!(refusal(b"# Hello\n"), told("is not an archive"));
-    assert_eq!(refusal(b"BZh91AY&SY"), told("is a bzip2 archive, which Cuebook cannot unpack"));
+    let reported = |what: &str| format!("PackError: source: {what} [CB204]\n{PACK_FORMS}");
+    assert_eq!(refusal(b""), reported("is an empty file"));
+    assert_eq!(refusal(b"# Hello\n"), reported("is not an archive"));
+    assert_eq!(refusal(b"BZh91AY&SY"), reported("is a bzip2 archive, which Cuebook cannot unpack"));
     let tar = tar(&[file("pack.json", MANIFEST)]);
-    assert_eq!(refusal(&tar), told("is a tar archive without gzip, which Cuebook cannot unpack"));
-    let error = unpack(Path::new("/nowhere"), "p.zip", &Trial::new().target(), &ArchiveLimits::default());
+    assert_eq!(refusal(&tar), reported("is a tar archive without gzip, which Cuebook cannot unpack"));
+    let error = unpack(Path::new("/nowhere"), "p.zip", &Fixture::new().target(), &ArchiveLimits::default());
     assert_eq!(error.unwrap_err().to_string(), "IoError: p.zip: the file does not exist [CB110]");
 }
 
@@ -524,7 +524,7 @@ fn something_behind_the_end_is_refused() {
 }
 
 #[test]
-fn a_pack_without_a_manifest_is_refused_and_one_in_the_wrong_place_is_mentioned() {
+fn a_missing_manifest_error_names_a_misplaced_one() {
     let none = |message: &str, hint: &str| format!("PackError: source: {message} [CB201]\n{hint}");
     assert_eq!(refusal(&tar_gz(&[])), none("is empty", PACK_FORMS));
     assert_eq!(refusal(&gzip(b"")), none("is empty", PACK_FORMS));
@@ -576,7 +576,7 @@ fn every_limit_stops_the_work_and_is_told() {
         assert_eq!(from_tar.to_string(), wanted);
         let from_zip = trial(&zip(&entries)).unpack_with(&small).unwrap_err();
         assert_eq!(from_zip.to_string(), wanted);
-        let in_folder = Trial::new();
+        let in_folder = Fixture::new();
         for (name, content) in &entries {
             let path = in_folder.source().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -88,7 +88,7 @@ impl Writer<'_> {
         }
         let mut content = archive.by_index(index).map_err(|error| self.zip_error(&error))?;
         let size = self.file(&parts, &mut content).map_err(|failure| match failure {
-            Failure::Told(error) => error,
+            Failure::Reported(error) => error,
             Failure::Read(error) => self.damaged(format!("{}: {error}", quoted(&shown))),
         })?;
         if size != declared {

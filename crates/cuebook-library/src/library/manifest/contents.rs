@@ -9,7 +9,7 @@ use super::Manifest;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::items::ItemType;
 use crate::json::Step::{Index, Key};
-use crate::json::{MOST_FINDINGS, quoted};
+use crate::json::{MAX_FINDINGS, quoted};
 use crate::library::normalize_id;
 use crate::library::{Claims, PROMPTY_END, portable};
 
@@ -24,7 +24,7 @@ impl Manifest {
         let mut found = Vec::new();
         let offered = prompt_folders(&root, claims);
         for (index, id) in self.prompts.iter().enumerate() {
-            if found.len() == MOST_FINDINGS {
+            if found.len() == MAX_FINDINGS {
                 break;
             }
             if let Some(label) = prompt_problem(&root, id, claims) {
@@ -74,7 +74,7 @@ impl Manifest {
         }
         let mut diagnostics: Vec<Diagnostic> = found
             .into_iter()
-            .take(MOST_FINDINGS)
+            .take(MAX_FINDINGS)
             .map(|(path, message, label, hint)| {
                 let place = self.document.place(&path);
                 Diagnostic::new(Code::MissingPackPrompt, message).at(place).label(label).hint(hint)
@@ -82,7 +82,7 @@ impl Manifest {
             .collect();
         let listed: HashSet<String> = self.prompts.iter().map(|id| normalize_id(id)).collect();
         let unlisted = offered.iter().filter(|id| !listed.contains(&normalize_id(id)));
-        diagnostics.extend(unlisted.take(MOST_FINDINGS).map(|id| {
+        diagnostics.extend(unlisted.take(MAX_FINDINGS).map(|id| {
             let folder = quoted(&format!("{name}/prompts/{id}"));
             let message = format!("{folder} is a prompt that pack.json does not list");
             Diagnostic::new(Code::UnlistedPackPrompt, message)

@@ -17,7 +17,7 @@ use super::{Manifest, PackKind, Replaces};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::items::ItemId;
 use crate::json::Step::{Index, Key};
-use crate::json::{Document, MOST_FINDINGS, Step, kind_of, quoted};
+use crate::json::{Document, MAX_FINDINGS, Step, kind_of, quoted};
 use crate::library::normalize_id;
 use crate::library::portable;
 use crate::source::Place;
@@ -44,7 +44,7 @@ const REPLACES_FIELDS: &[&str] = &["prompts", "tools", "flows"];
 
 /// Collects what is wrong while the fields are read.
 #[doc(hidden)]
-pub struct Reader<'d> {
+pub struct ManifestReader<'d> {
     document: &'d Document,
     /// What makes the manifest unusable.
     pub(super) problems: Vec<Diagnostic>,
@@ -52,9 +52,9 @@ pub struct Reader<'d> {
     pub(super) warnings: Vec<Diagnostic>,
 }
 
-impl<'d> Reader<'d> {
-    pub(super) fn new(document: &'d Document) -> Reader<'d> {
-        Reader { document, problems: Vec::new(), warnings: Vec::new() }
+impl<'d> ManifestReader<'d> {
+    pub(super) fn new(document: &'d Document) -> ManifestReader<'d> {
+        ManifestReader { document, problems: Vec::new(), warnings: Vec::new() }
     }
 
     /// Reads every field. The result is good only if there are no problems afterwards.
@@ -106,31 +106,31 @@ impl<'d> Reader<'d> {
     fn note(
         &mut self,
         place: impl FnOnce(&Document) -> Place,
-        told: impl FnOnce() -> (String, String, String),
+        reported: impl FnOnce() -> (String, String, String),
     ) {
-        if self.problems.len() < MOST_FINDINGS {
-            let (message, label, hint) = told();
+        if self.problems.len() < MAX_FINDINGS {
+            let (message, label, hint) = reported();
             let diagnostic = Diagnostic::new(Code::BadManifest, message).at(place(self.document));
             self.problems.push(diagnostic.label(label).hint(hint));
         }
     }
 
     /// Notes a problem with a value.
-    fn wrong(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String, String)) {
-        self.note(|document| document.place(path), told);
+    fn wrong(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String, String)) {
+        self.note(|document| document.place(path), reported);
     }
 
     /// Notes a problem with a key of an object.
-    fn wrong_key(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String, String)) {
-        self.note(|document| document.key_place(path), told);
+    fn wrong_key(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String, String)) {
+        self.note(|document| document.key_place(path), reported);
     }
 
     /// Notes that an object has not what it needs.
-    fn lacking(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String)) {
+    fn lacking(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String)) {
         self.note(
             |document| document.opening(path),
             || {
-                let (message, hint) = told();
+                let (message, hint) = reported();
                 (message, "it belongs in this object".into(), hint)
             },
         );
@@ -144,7 +144,7 @@ impl<'d> Reader<'d> {
     }
 
     fn twice(&mut self, path: &[Step<'_>], first: &[Step<'_>], what: String) {
-        if self.problems.len() < MOST_FINDINGS {
+        if self.problems.len() < MAX_FINDINGS {
             let diagnostic = Diagnostic::new(Code::BadManifest, format!("duplicate {what}"))
                 .at(self.document.key_place(path))
                 .label("second one here")
@@ -166,7 +166,7 @@ impl<'d> Reader<'d> {
             return None;
         };
         for key in map.keys().filter(|key| known.is_some_and(|known| !known.contains(&key.as_str()))) {
-            if self.warnings.len() == MOST_FINDINGS {
+            if self.warnings.len() == MAX_FINDINGS {
                 break;
             }
             let known = known.unwrap_or_default();
@@ -375,8 +375,8 @@ impl<'d> Reader<'d> {
     fn pack_path(&mut self, path: &[Step<'_>], file: &str, ending: &str) -> bool {
         let reason = match portable::parts(file) {
             Err(reason) => reason,
-            Ok(_) if file.len() > portable::MOST_PATH_BYTES => "is too long".to_owned(),
-            Ok(parts) if parts.len() > portable::MOST_PARTS => "is nested too deeply".to_owned(),
+            Ok(_) if file.len() > portable::MAX_PATH_BYTES => "is too long".to_owned(),
+            Ok(parts) if parts.len() > portable::MAX_PARTS => "is nested too deeply".to_owned(),
             Ok(parts) if parts.is_empty() || file.ends_with('/') => "is a folder".to_owned(),
             Ok(_) if file.starts_with("./") => "starts with `./`".to_owned(),
             Ok(parts) if parts.iter().any(|part| portable::is_left_out(part)) => {
@@ -434,13 +434,13 @@ impl<'d> Reader<'d> {
                 "tools" => ItemId::new(id).is_ok(),
                 _ => is_item_id(id),
             };
-            let told = |id: &str| if prompts { not_an_id("a prompt id", id) } else { not_an_item_id(id) };
+            let reported = |id: &str| if prompts { not_an_id("a prompt id", id) } else { not_an_item_id(id) };
             if !valid(old) {
-                self.wrong_key(&path, || told(old));
+                self.wrong_key(&path, || reported(old));
                 continue;
             }
             if !valid(new) {
-                self.wrong(&path, || told(new));
+                self.wrong(&path, || reported(new));
                 continue;
             }
             let (old_key, new_key) =

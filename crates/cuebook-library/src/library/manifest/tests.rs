@@ -6,7 +6,7 @@ use serde_json::Map;
 use super::fields::FIELDS;
 use super::*;
 use crate::error::report;
-use crate::json::{MOST_FINDINGS, shown};
+use crate::json::{MAX_FINDINGS, shown};
 use crate::library::Claims;
 use crate::prompt::{Limits, Permissions};
 
@@ -136,7 +136,7 @@ fn the_json_form_has_every_field_and_reads_back_as_the_same() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once_with_the_warnings_behind() {
+fn all_errors_come_at_once_with_warnings_last() {
     let text = r#"{
   "pack_id": "My Pack",
   "version": 2,
@@ -218,8 +218,8 @@ fn a_pack_id_is_a_safe_name_for_a_folder() {
     for id in [
         "", ".", "..", "a..b", ".a", "-a", "_a", "A", "a/b", "a\\b", "é", "a b", "nul", "com1.x", "a.", "a\n",
     ] {
-        let told = problems(&json!({ "pack_id": id }).to_string());
-        assert!(told.contains("invalid pack id"), "{id:?}: {told}");
+        let reported = problems(&json!({ "pack_id": id }).to_string());
+        assert!(reported.contains("invalid pack id"), "{id:?}: {reported}");
     }
     assert!(problems(&json!({"pack_id": "x".repeat(65)}).to_string()).contains("at most 64 characters"));
 }
@@ -305,10 +305,10 @@ fn files_of_a_pack_have_plain_paths_inside_it() {
         );
         assert_eq!(problem(&format!(r#""partials": ["{path}"]"#)), wanted);
     }
-    let told = problem(r#""variable_providers": [{"file": "a\\b.py", "namespace": "n"}]"#);
+    let reported = problem(r#""variable_providers": [{"file": "a\\b.py", "namespace": "n"}]"#);
     assert!(
-        told.starts_with("error pack.json:1:50: `a\\b.py` has a backslash in its name [CB201]\n"),
-        "{told}"
+        reported.starts_with("error pack.json:1:50: `a\\b.py` has a backslash in its name [CB201]\n"),
+        "{reported}"
     );
 }
 
@@ -334,7 +334,7 @@ warning pack.json:1:42: unknown key `fil` in `variable_providers[0]` [CB315]
 }
 
 #[test]
-fn a_namespace_is_a_name_that_templates_can_write_and_that_nothing_else_has() {
+fn a_namespace_is_a_free_template_name() {
     let meaning = "templates already use this name";
     let unwritable = "templates cannot use this name";
     let letters = "use letters, digits and `_`, starting with a letter";
@@ -346,12 +346,13 @@ fn a_namespace_is_a_name_that_templates_can_write_and_that_nothing_else_has() {
         ("1st", unwritable, letters),
         ("", unwritable, letters),
     ] {
-        let told = problem(&format!(r#""variable_providers": [{{"file": "a.py", "namespace": "{name}"}}]"#));
+        let reported =
+            problem(&format!(r#""variable_providers": [{{"file": "a.py", "namespace": "{name}"}}]"#));
         let what = if label == meaning { "reserved" } else { "invalid" };
         let wanted = format!(
             "error pack.json:1:71: {what} namespace `{name}` [CB201]\n  at \"{name}\" -- {label}\n  help: {hint}\n"
         );
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
     assert_eq!(
         problem(
@@ -368,12 +369,12 @@ error pack.json:1:107: duplicate provider namespace `n` [CB201]
 
 #[test]
 fn permissions_are_booleans_and_limits_are_above_zero() {
-    let told = problem(
+    let reported = problem(
         r#""variable_providers": [{"file": "a.py", "namespace": "n", "optional": 1,
  "permissions": {"read_file": "yes", "http": true}, "limits": {"max_execution_time": 0, "max_output_size": 1.5}}]"#,
     );
     assert_eq!(
-        told,
+        reported,
         "\
 error pack.json:1:88: `variable_providers[0].optional` must be true or false [CB201]
   at 1 -- this is a number
@@ -464,7 +465,7 @@ fn a_flood_of_mistakes_is_cut_off() {
     let mut root = json!({"pack_id": "p", "prompts": many, "tags": many});
     root.as_object_mut().unwrap().extend(keys);
     let error = read(&root.to_string()).unwrap_err();
-    assert_eq!(error.diagnostics().len(), 2 * MOST_FINDINGS);
+    assert_eq!(error.diagnostics().len(), 2 * MAX_FINDINGS);
 }
 
 /// A pack's folder with these files.
@@ -496,7 +497,7 @@ fn a_pack_that_contains_what_it_lists_is_sound() {
 }
 
 #[test]
-fn what_is_listed_and_not_there_and_what_is_there_and_not_listed_is_told() {
+fn missing_and_unlisted_files_are_reported() {
     let folder = pack(&["prompts/code_reviews/template.md", "prompts/empty/notes.txt", "variables/v.py/x"]);
     let text = r#"{
   "pack_id": "p",
@@ -533,7 +534,7 @@ warning pack.json:3:14: `packs/p/prompts/code_reviews` is a prompt that pack.jso
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_out_of_the_pack_are_refused_and_others_are_followed() {
+fn links_out_of_the_pack_are_refused() {
     use std::os::unix::fs::symlink;
     let outside = pack(&["secret.md", "folder/template.md"]);
     let folder = pack(&["prompts/real/template.md"]);
@@ -585,7 +586,7 @@ proptest! {
     }
 
     #[test]
-    fn no_json_makes_the_reader_panic_and_what_it_accepts_it_accepts_again(text in near_manifest()) {
+    fn any_json_reads_without_panic_and_accepted_json_rereads(text in near_manifest()) {
         match read(&text) {
             Ok((manifest, warnings)) => {
                 report(&warnings, false);

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{ASIDE, MANIFEST, Staging};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::files::{self, Lock};
+use crate::files;
 use crate::library::archive::{self, ArchiveLimits};
 use crate::library::replaced::replacement_request;
 use crate::library::resolution::{Resolution, timestamp};
@@ -78,8 +78,7 @@ pub struct Installation<'l> {
 impl Library {
     /// Unpacks a folder or an archive beside the packs and checks it. [`Installation::commit`] moves it to its place.
     pub fn stage_pack(&self, from: &Path) -> Result<Installation<'_>> {
-        let packs = self.packs_folder();
-        let lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let (packs, lock) = self.lock_packs()?;
         let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
         drop(lock);
         let into = staging.folder.join("pack");
@@ -227,7 +226,7 @@ impl Installation<'_> {
             library.roots()?;
             library.resolutions()?;
         }
-        let lock = Lock::acquire(&packs, &library.name(&packs))?;
+        let (_, lock) = library.lock_packs()?;
         let moved = if target.symlink_metadata().is_err() {
             fs::rename(&self.content, &target)
         } else if !target.is_dir() {
@@ -313,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_moves_leave_the_new_pack_in_its_place_and_the_old_one_aside() {
+    fn two_moves_replace_a_pack_and_keep_the_old_one() {
         let root = tempfile::tempdir().unwrap();
         let (new, installed, staging) =
             (root.path().join("new"), root.path().join("mine"), root.path().join("staging"));

@@ -11,10 +11,10 @@ use crate::items::{ItemId, ItemType, Spaces, Verifier};
 use crate::notation::knowledge::{self, Knowledge};
 
 /// How many directives may extend each other in a row.
-const MOST_PARENTS: usize = 32;
+const MAX_PARENTS: usize = 32;
 
 /// Bytes that one item may have.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// What a directive is together with those that it extends.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Directive {
     pub fn compose(&self, id: &ItemId, spaces: &Spaces, trust: &dyn Verifier) -> Result<Composed> {
         let load = |id: &ItemId| {
             let located = spaces.find(ItemType::Directive, id)?;
-            let item = located.ok_or_else(|| spaces.not_found(ItemType::Directive, id))?.read(MOST_BYTES)?;
+            let item = located.ok_or_else(|| spaces.not_found(ItemType::Directive, id))?.read(MAX_BYTES)?;
             trust.verify_item(&item)?;
             read(&item.source()?)
         };
@@ -51,7 +51,7 @@ impl Directive {
             let found = ItemId::new(&written).and_then(|id| {
                 let located = spaces.find(ItemType::Knowledge, &id)?;
                 let located = located.ok_or_else(|| spaces.not_found(ItemType::Knowledge, &id))?;
-                let item = located.read(MOST_BYTES)?;
+                let item = located.read(MAX_BYTES)?;
                 // A file that cannot be read is reported before one without a signature: it must be fixed first.
                 let read = knowledge::read(&item.source()?)?;
                 trust.verify_item(&item)?;
@@ -62,10 +62,10 @@ impl Directive {
                     composed.knowledge.insert(written.to_string(), found);
                 }
                 Err(error) => {
-                    let told = error.diagnostic().clone();
-                    composed.missing.push(match told.place.is_some() {
-                        true => told.related(written.place(), "named here"),
-                        false => told.at(written.place()),
+                    let reported = error.diagnostic().clone();
+                    composed.missing.push(match reported.place.is_some() {
+                        true => reported.related(written.place(), "named here"),
+                        false => reported.at(written.place()),
                     });
                 }
             }
@@ -87,8 +87,8 @@ impl Directive {
                     diagnostic.hint("remove one of the `extends`"),
                 ));
             }
-            if chain.len() > MOST_PARENTS {
-                let message = format!("the chain of `extends` has more than {MOST_PARENTS} directives");
+            if chain.len() > MAX_PARENTS {
+                let message = format!("the chain of `extends` has more than {MAX_PARENTS} directives");
                 let diagnostic = Diagnostic::new(Code::ParentCycle, message).at(extends.place());
                 return Err(Error::new(
                     ErrorKind::PromptRead,
@@ -96,10 +96,10 @@ impl Directive {
                 ));
             }
             let parent = ItemId::new(&extends).and_then(|id| load(&id)).map_err(|error| {
-                let told = error.diagnostic();
-                let message = format!("Failed to load parent directive '{extends}': {}", told.message);
+                let reported = error.diagnostic();
+                let message = format!("Failed to load parent directive '{extends}': {}", reported.message);
                 let diagnostic = Diagnostic::new(Code::MissingParent, message).at(extends.place());
-                Error::new(ErrorKind::PromptRead, diagnostic.hint_opt(told.hint.clone()))
+                Error::new(ErrorKind::PromptRead, diagnostic.hint_opt(reported.hint.clone()))
                     .with("chain", &chain)
             })?;
             chain.push(extends.to_string());

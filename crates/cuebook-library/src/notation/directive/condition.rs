@@ -3,43 +3,39 @@
 //!
 //! What else an event tells differs from thread to thread, so nothing is said about it.
 
-use regex::{Regex, RegexBuilder};
 use serde_json::Value as Json;
 
 use crate::error::{did_you_mean, nearest};
 
-/// Bytes that a compiled pattern may take. Patterns run in time that is linear in the text, whatever they are.
-const MOST_PATTERN: usize = 1 << 20;
-
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum FieldContent {
     Number,
     Text,
     Truth,
 }
 
 /// What every thread tells its hooks under `cost`.
-const COST: [(&str, Holds); 7] = [
-    ("turns", Holds::Number),
-    ("input_tokens", Holds::Number),
-    ("output_tokens", Holds::Number),
-    ("spend", Holds::Number),
-    ("elapsed_seconds", Holds::Number),
-    ("estimated_tokens", Holds::Number),
-    ("spend_known", Holds::Truth),
+const COST: [(&str, FieldContent); 7] = [
+    ("turns", FieldContent::Number),
+    ("input_tokens", FieldContent::Number),
+    ("output_tokens", FieldContent::Number),
+    ("spend", FieldContent::Number),
+    ("elapsed_seconds", FieldContent::Number),
+    ("estimated_tokens", FieldContent::Number),
+    ("spend_known", FieldContent::Truth),
 ];
 
 /// What every thread tells its hooks under `limits`.
-const LIMITS: [(&str, Holds); 8] = [
-    ("turns", Holds::Number),
-    ("tokens", Holds::Number),
-    ("spend", Holds::Number),
-    ("spend_currency", Holds::Text),
-    ("spawns", Holds::Number),
-    ("depth", Holds::Number),
-    ("duration_seconds", Holds::Number),
-    ("calls", Holds::Number),
+const LIMITS: [(&str, FieldContent); 8] = [
+    ("turns", FieldContent::Number),
+    ("tokens", FieldContent::Number),
+    ("spend", FieldContent::Number),
+    ("spend_currency", FieldContent::Text),
+    ("spawns", FieldContent::Number),
+    ("depth", FieldContent::Number),
+    ("duration_seconds", FieldContent::Number),
+    ("calls", FieldContent::Number),
 ];
 
 /// What is wrong with a condition, and which part of it: `path` or `value`.
@@ -53,13 +49,32 @@ pub struct ConditionFault {
     pub hint: Option<String>,
 }
 
-/// The pattern of a condition with `regex`.
-///
-/// # Errors
-///
-/// If it cannot be read, or is too large.
-pub fn condition_pattern(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(MOST_PATTERN).build()
+/// The pattern of a condition with `regex`. It runs in time that is linear in the text, whatever it is.
+#[derive(Debug, Clone)]
+#[cfg(feature = "items")]
+pub struct ConditionPattern(regex::Regex);
+
+#[cfg(feature = "items")]
+impl ConditionPattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, or that it is too large.
+    pub fn new(pattern: &str) -> Result<ConditionPattern, String> {
+        /// Bytes that a compiled pattern may take.
+        const MAX_PATTERN: usize = 1 << 20;
+        let read = regex::RegexBuilder::new(pattern).size_limit(MAX_PATTERN).build();
+        read.map(ConditionPattern).map_err(|error| {
+            let reported = error.to_string();
+            reported.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })
+    }
+
+    /// Whether a text has a part that fits it.
+    pub fn matches(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
 }
 
 /// Why a condition can never hold, or always does, if that can be known from what it says.
@@ -88,16 +103,16 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
         };
         let compares = ["eq", "gt", "gte", "lt", "lte"].contains(&operator);
         let is = match value {
-            Some(Json::Number(_)) => Some(Holds::Number),
-            Some(Json::String(_)) => Some(Holds::Text),
-            Some(Json::Bool(_)) => Some(Holds::Truth),
+            Some(Json::Number(_)) => Some(FieldContent::Number),
+            Some(Json::String(_)) => Some(FieldContent::Text),
+            Some(Json::Bool(_)) => Some(FieldContent::Truth),
             _ => None,
         };
         if let Some(is) = is.filter(|is| compares && is != holds) {
             let word = |holds| match holds {
-                Holds::Number => "a number",
-                Holds::Text => "a string",
-                Holds::Truth => "true or false",
+                FieldContent::Number => "a number",
+                FieldContent::Text => "a string",
+                FieldContent::Truth => "true or false",
             };
             let message = format!(
                 "this condition is never true: `{path}` is {}, but the value is {}",
@@ -107,11 +122,10 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
             return fault("value", message, Some(format!("compare it with {}", word(*holds))));
         }
     }
+    #[cfg(feature = "items")]
     if let ("regex", Some(Json::String(pattern))) = (operator, value)
-        && let Err(error) = condition_pattern(pattern)
+        && let Err(why) = ConditionPattern::new(pattern)
     {
-        let told = error.to_string();
-        let why = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let hint = "escape special characters with a backslash: `\\(`, `\\.`";
         return fault("value", format!("invalid pattern of `regex`: {why}"), Some(hint.to_owned()));
     }
@@ -119,7 +133,7 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
 }
 
 /// What is known below the first step of a path.
-fn fields(path: &str) -> Option<&'static [(&'static str, Holds)]> {
+fn fields(path: &str) -> Option<&'static [(&'static str, FieldContent)]> {
     match path.split('.').next() {
         Some("cost") => Some(&COST),
         Some("limits") => Some(&LIMITS),
@@ -134,8 +148,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_never_hold_is_told_and_what_is_not_known_is_left_alone() {
-        let told = |path: &str, operator: &str, value: Json| {
+    fn impossible_conditions_are_reported_unknown_ones_kept() {
+        let reported = |path: &str, operator: &str, value: Json| {
             condition_fault(path, operator, Some(&value)).map(|fault| (fault.part, fault.message))
         };
         let never = |path, is, value| {
@@ -170,9 +184,9 @@ mod tests {
             ("outputs.spnd", "eq", json!("a"), None),
             ("error", "contains", json!("x"), None),
         ] {
-            assert_eq!(told(path, operator, value), wanted, "{path} {operator}");
+            assert_eq!(reported(path, operator, value), wanted, "{path} {operator}");
         }
-        let (part, message) = told("error", "regex", json!("(a")).unwrap();
+        let (part, message) = reported("error", "regex", json!("(a")).unwrap();
         assert_eq!((part, message.as_str()), ("value", "invalid pattern of `regex`: unclosed group"));
     }
 }

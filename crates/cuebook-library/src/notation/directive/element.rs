@@ -2,20 +2,19 @@
 
 use std::ops::Range;
 
-use roxmltree::Node;
 use serde_json::{Map, Value as Json};
 
 use super::input::Input;
 use super::opaque::OPAQUE;
 use super::output::Output;
-use super::xml::{Xml, elements, name};
+use super::xml::{Node, Xml, elements, name};
 use super::{Directive, PRIMARIES};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::source::Place;
 
 /// Reads one directive.
 #[doc(hidden)]
-pub struct Reader<'s> {
+pub struct DirectiveReader<'s> {
     pub(super) xml: Xml<'s>,
     #[doc(hidden)]
     pub notes: Vec<Diagnostic>,
@@ -28,7 +27,7 @@ pub(super) fn read(directive: &mut Directive, content: Range<usize>) -> Result<(
     let source = directive.source.clone();
     let (xml, masked) = Xml::mask(&source, content.clone())?;
     let tree = xml.parse(&masked.text)?;
-    let mut reader = Reader { xml, notes: Vec::new(), wrong: Vec::new() };
+    let mut reader = DirectiveReader { xml, notes: Vec::new(), wrong: Vec::new() };
     for (number, (element, range)) in masked.opaque.iter().enumerate() {
         let text = &source.text()[content.start + range.start..content.start + range.end];
         directive.templates.insert(format!("__opaque_{element}_{number}__"), text.to_owned());
@@ -45,7 +44,7 @@ pub(super) fn read(directive: &mut Directive, content: Range<usize>) -> Result<(
 /// Elements that a directive has once, directly inside the root.
 const SINGLE: [&str; 3] = ["metadata", "inputs", "outputs"];
 
-impl Reader<'_> {
+impl DirectiveReader<'_> {
     /// Refuses a second element of a name that may stand once: a reader would see the first, and the engine obey the last.
     pub(super) fn refuse_repeated(&mut self, node: Node<'_, '_>, single: &[&str]) {
         let mut seen: Vec<Node<'_, '_>> = Vec::new();
@@ -99,7 +98,7 @@ impl Reader<'_> {
         directive.description = elements(root)
             .filter(|child| name(*child) == "description")
             .filter_map(|child| Some(self.xml.text(child)?.stripped()))
-            .last();
+            .next_back();
         for child in elements(root) {
             match name(child) {
                 "metadata" => self.metadata(directive, child),

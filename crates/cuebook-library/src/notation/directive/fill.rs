@@ -17,7 +17,7 @@ use crate::template::input::{self, Template, Values};
 
 /// Characters that one filled text may have.
 #[doc(hidden)]
-pub const MOST_TEXT: usize = 16 << 20;
+pub const MAX_TEXT: usize = 16 << 20;
 
 /// Asks an environment.
 type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -114,8 +114,12 @@ impl Directive {
         let mut wrong = Vec::new();
         for input in &self.inputs {
             let Some(value) = value(&input.name).filter(|value| !input.admits(value)) else { continue };
-            let message =
-                format!("`{}` must be of type {}, but is {}", input.name, input.type_name, describe(&value));
+            let message = format!(
+                "`{}` must be of type {}, but is {}",
+                input.name,
+                input.type_name,
+                crate::json::type_of(&value)
+            );
             let diagnostic = Diagnostic::new(Code::InvalidVariables, message);
             let diagnostic = match &input.place {
                 Some(place) => diagnostic.at(place.clone()).label("declared here"),
@@ -171,18 +175,6 @@ impl Directive {
     }
 }
 
-fn describe(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "a boolean",
-        Json::Number(number) if number.is_f64() => "a number",
-        Json::Number(_) => "an integer",
-        Json::String(_) => "a string",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
-    }
-}
-
 impl Values for Filled<'_> {
     fn input(&self, key: &str) -> Option<String> {
         self.inputs.get(key).map(input::text_of)
@@ -224,8 +216,8 @@ impl<'d> Filled<'d> {
     /// The body with the inputs in it.
     pub fn body(&self) -> Result<Output> {
         self.directive.refuse_unfollowed()?;
-        let output = self.directive.body_output(self, MOST_TEXT, false);
-        output.map_err(|_| self.directive.template.too_large(MOST_TEXT))
+        let output = self.directive.body_output(self, MAX_TEXT, false);
+        output.map_err(|_| self.directive.template.too_large(MAX_TEXT))
     }
 
     /// The XML with the inputs in it. It is text from then on: what a value says does not make elements.
@@ -274,6 +266,6 @@ impl<'d> Filled<'d> {
     }
 
     fn render(&self, template: &Template) -> Result<Output> {
-        template.render(MOST_TEXT, self).map_err(|_| template.too_large(MOST_TEXT))
+        template.render(MAX_TEXT, self).map_err(|_| template.too_large(MAX_TEXT))
     }
 }

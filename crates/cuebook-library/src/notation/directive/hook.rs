@@ -1,12 +1,11 @@
 //! The hooks of a directive: what is to happen at certain moments of a thread. They are read here and run by the code that runs threads.
 
-use roxmltree::Node;
 use serde_json::{Map, Value as Json};
 
-use super::element::Reader;
+use super::element::DirectiveReader;
 use super::metadata::coerced;
 use super::opaque::OPAQUE;
-use super::xml::{elements, name};
+use super::xml::{Node, elements, name};
 use super::{
     ConditionFault, HOOK_CONTROL, HOOK_CONTROL_PARAMS, HOOK_DECISIONS, HOOK_EVENTS, HOOK_OPERATORS,
     PRIMARIES, condition_fault,
@@ -46,7 +45,7 @@ pub fn decisions_at(event: &str) -> String {
     }
 }
 
-impl Reader<'_> {
+impl DirectiveReader<'_> {
     /// One hook: its attributes, and what stands in it by the names of the elements.
     pub(super) fn hook(&mut self, node: Node<'_, '_>) -> Map<String, Json> {
         let mut hook = self.attributes(node);

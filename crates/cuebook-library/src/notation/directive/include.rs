@@ -15,15 +15,15 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::items::{Item, ItemId, ItemType, Verifier};
 use crate::notation::knowledge::{self, Knowledge};
 use crate::source::{OffsetMap, Place};
-use crate::template::annex::Annex;
 use crate::template::engine::Output;
 use crate::template::input::Values;
 use crate::template::jinja::names::Names;
+use crate::template::merged_units::MergedUnits;
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::Unit;
 
 /// How many items one body may include, those that they include counted in as often as they show.
-const MOST_INCLUDED: usize = 10_000;
+const MAX_INCLUDED: usize = 10_000;
 
 /// An item that a directive includes.
 #[derive(Debug)]
@@ -46,16 +46,16 @@ enum Text {
 pub(super) type Tag = (usize, Place, Arc<Included>);
 
 /// One item on the way to another.
-struct Step {
+struct IncludeStep {
     kind: ItemType,
     id: String,
     place: Option<Place>,
 }
 
-struct Following<'l> {
+struct IncludeWalk<'l> {
     load: &'l mut dyn FnMut(ItemType, &ItemId) -> Result<Item>,
     depth: usize,
-    way: Vec<Step>,
+    way: Vec<IncludeStep>,
     known: HashMap<(ItemType, String), Arc<Included>>,
 }
 
@@ -80,11 +80,11 @@ impl Directive {
         if !self.has_includes() {
             return Ok(self);
         }
-        let way = vec![Step { kind: ItemType::Directive, id: id.to_owned(), place: None }];
-        let mut following = Following { load, depth, way, known: HashMap::new() };
+        let way = vec![IncludeStep { kind: ItemType::Directive, id: id.to_owned(), place: None }];
+        let mut following = IncludeWalk { load, depth, way, known: HashMap::new() };
         let (directive, weight) = following.directive(self)?;
-        if weight > MOST_INCLUDED {
-            let message = format!("the directive includes more than {MOST_INCLUDED} items");
+        if weight > MAX_INCLUDED {
+            let message = format!("the directive includes more than {MAX_INCLUDED} items");
             let diagnostic = Diagnostic::new(Code::TooDeep, message).file(directive.source.name());
             let diagnostic = diagnostic.hint("include each item once");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
@@ -96,8 +96,8 @@ impl Directive {
     pub fn verify_included(&self, trust: &dyn Verifier) -> Result<()> {
         for (_, place, included) in self.tags() {
             trust.verify_item(&included.item).map_err(|error| {
-                let told = error.diagnostic().clone().related(place.clone(), "included here");
-                error.replaced(told)
+                let reported = error.diagnostic().clone().related(place.clone(), "included here");
+                error.replaced(reported)
             })?;
             if let Text::Directive(inner) = &included.text {
                 inner.verify_included(trust)?;
@@ -177,12 +177,12 @@ impl Directive {
     pub(super) fn write_body(
         &self,
         sink: &mut Sink,
-        annex: &RefCell<Annex>,
+        merged_units: &RefCell<MergedUnits>,
         values: &dyn Values,
         limit: usize,
         stripped: bool,
     ) -> Result<(), Full> {
-        let values = Including { values, directive: self, annex, limit };
+        let values = IncludeValues { values, directive: self, merged_units, limit };
         match stripped {
             true => self.template.write_stripped(0, sink, &values),
             false => self.template.write(0, sink, &values),
@@ -193,14 +193,14 @@ impl Directive {
     #[doc(hidden)]
     pub fn body_output(&self, values: &dyn Values, limit: usize, stripped: bool) -> Result<Output, Full> {
         let mut sink = Sink::new(limit, self.body.len(), 16);
-        let annex = RefCell::new(Annex::new(1, 0));
-        self.write_body(&mut sink, &annex, values, limit, stripped)?;
+        let merged_units = RefCell::new(MergedUnits::new(1, 0));
+        self.write_body(&mut sink, &merged_units, values, limit, stripped)?;
         let (text, pieces) = sink.finish();
-        Ok(Output { text, pieces, units: annex.into_inner().finish(self.units(), Arc::default()) })
+        Ok(Output { text, pieces, units: merged_units.into_inner().finish(self.units(), Arc::default()) })
     }
 }
 
-impl Following<'_> {
+impl IncludeWalk<'_> {
     /// Follows what a directive includes. The number of items in it is reported too.
     fn directive(&mut self, mut directive: Directive) -> Result<(Directive, usize)> {
         let tags: Vec<_> = directive.template.includes().map(|(tag, name)| (tag, name.to_owned())).collect();
@@ -259,7 +259,7 @@ impl Following<'_> {
         let height = known.as_ref().map_or(1, |known| known.height);
         if self.way.len() - 1 + height > self.depth {
             let message = format!("items include each other more than {} deep", self.depth);
-            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml";
+            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow";
             let diagnostic = Diagnostic::new(Code::TooDeep, message).at(place.clone()).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
@@ -273,7 +273,7 @@ impl Following<'_> {
         let (text, weight, height) = match kind {
             ItemType::Directive => {
                 let inner = read(&source).map_err(|error| within(error, place))?;
-                self.way.push(Step { kind, id: id.to_owned(), place: Some(place.clone()) });
+                self.way.push(IncludeStep { kind, id: id.to_owned(), place: Some(place.clone()) });
                 let followed = self.directive(inner);
                 self.way.pop();
                 let (inner, weight) = followed?;
@@ -311,33 +311,33 @@ impl Following<'_> {
 
 /// An error about an item that is included and cannot be had.
 fn named(error: Error, name: &str, place: &Place) -> Error {
-    let told = error.diagnostic().clone();
-    match told.code {
+    let reported = error.diagnostic().clone();
+    match reported.code {
         Code::ItemNotFound => {
-            let message = format!("no item `{name}` found: {}", told.message);
+            let message = format!("no item `{name}` found: {}", reported.message);
             let diagnostic = Diagnostic::new(Code::MissingInclude, message).at(place.clone());
-            Error::new(ErrorKind::PromptRead, diagnostic.hint_opt(told.hint))
+            Error::new(ErrorKind::PromptRead, diagnostic.hint_opt(reported.hint))
         }
-        _ if told.place.is_some() => within(error, place),
-        _ => error.replaced(told.at(place.clone()).label("included here")),
+        _ if reported.place.is_some() => within(error, place),
+        _ => error.replaced(reported.at(place.clone()).label("included here")),
     }
 }
 
 /// An error in an item, with where that is included.
 fn within(error: Error, place: &Place) -> Error {
-    let told = error.diagnostic().clone().related(place.clone(), "included here");
-    error.replaced(told)
+    let reported = error.diagnostic().clone().related(place.clone(), "included here");
+    error.replaced(reported)
 }
 
 /// The values of a render, and what the body includes.
-struct Including<'i> {
+struct IncludeValues<'i> {
     values: &'i dyn Values,
     directive: &'i Directive,
-    annex: &'i RefCell<Annex>,
+    merged_units: &'i RefCell<MergedUnits>,
     limit: usize,
 }
 
-impl Values for Including<'_> {
+impl Values for IncludeValues<'_> {
     fn input(&self, key: &str) -> Option<String> {
         self.values.input(key)
     }
@@ -354,7 +354,7 @@ impl Values for Including<'_> {
         };
         let write = |output: Output| {
             let all = 0..output.text.len();
-            self.annex.borrow_mut().write(sink, &output, all, None)
+            self.merged_units.borrow_mut().write(sink, &output, all, None)
         };
         Some(written.and_then(write))
     }

@@ -1,10 +1,10 @@
 //! What a directive takes.
 
-use roxmltree::Node;
 use serde_json::{Map, Value as Json, json};
 
-use super::element::Reader;
+use super::element::DirectiveReader;
 use super::written::Written;
+use super::xml::Node;
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::prompt::Type;
 use crate::source::Place;
@@ -67,7 +67,7 @@ impl Input {
         }
     }
 
-    pub(super) fn read(reader: &mut Reader<'_>, node: Node<'_, '_>) -> Input {
+    pub(super) fn read(reader: &mut DirectiveReader<'_>, node: Node<'_, '_>) -> Input {
         reader.know_attributes(node, &["name", "type", "required", "default"]);
         let name = node.attribute("name").unwrap_or_default().to_owned();
         let type_name = node.attribute("type").unwrap_or("string").to_owned();

@@ -17,7 +17,7 @@ use crate::template::input::{Template, text_of};
 struct Texts(String);
 
 /// An output: its name, its description, and what it is besides.
-struct Said {
+struct OutputEntry {
     name: Range<usize>,
     description: Option<Range<usize>>,
     type_name: String,
@@ -69,7 +69,7 @@ impl Directive {
                 Some(_) => return Err(wrong(key, "a string")),
             }
         }
-        let mut outputs: Vec<Said> = Vec::new();
+        let mut outputs: Vec<OutputEntry> = Vec::new();
         match said.get("outputs") {
             None => {}
             Some(Json::Array(list)) => {
@@ -86,7 +86,7 @@ impl Directive {
                         None => texts.add(""),
                     };
                     let is = |key: &str| output.get(key) == Some(&Json::Bool(true));
-                    outputs.push(Said {
+                    outputs.push(OutputEntry {
                         name,
                         description: description.filter(|range| !range.is_empty()),
                         type_name: output.get("type").and_then(Json::as_str).unwrap_or("string").to_owned(),
@@ -99,7 +99,7 @@ impl Directive {
             Some(Json::Object(table)) => {
                 for (name, value) in table {
                     let (name, description) = (texts.add(name), texts.add(&text_of(value)));
-                    outputs.push(Said {
+                    outputs.push(OutputEntry {
                         name,
                         description: Some(description),
                         type_name: "string".to_owned(),

@@ -1,12 +1,11 @@
 //! The metadata of a directive: what it is, which model it is for, how far it may go and what it may do.
 
-use roxmltree::Node;
 use serde_json::{Map, Value as Json, json};
 
-use super::element::Reader;
+use super::element::DirectiveReader;
 use super::opaque::OPAQUE;
 use super::written::Written;
-use super::xml::{elements, name};
+use super::xml::{Node, elements, name};
 use super::{Directive, PRIMARIES};
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::items::ItemType;
@@ -110,7 +109,7 @@ impl ContextIds {
     }
 }
 
-impl Reader<'_> {
+impl DirectiveReader<'_> {
     pub(super) fn metadata(&mut self, directive: &mut Directive, node: Node<'_, '_>) {
         self.refuse_repeated(node, &KNOWN);
         self.refuse_two_models(node);

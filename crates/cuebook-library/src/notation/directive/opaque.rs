@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{MOST_ATTRIBUTES, MOST_DEPTH, MOST_ELEMENTS};
+use super::{MAX_ATTRIBUTES, MAX_DEPTH, MAX_ELEMENTS};
 
 /// The elements whose inside is text.
 pub(super) const OPAQUE: [&str; 3] = ["template", "example", "raw"];
@@ -21,7 +21,7 @@ pub(super) struct Masked {
 
 /// Why it is not even given to the parser, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum MaskError {
     /// A document type.
     DocumentType,
     /// Elements in elements in elements.
@@ -33,7 +33,7 @@ pub(super) enum Refused {
 }
 
 /// Looks at the text once, from its beginning to its end.
-pub(super) fn mask(text: &str) -> Result<Masked, (Refused, Range<usize>)> {
+pub(super) fn mask(text: &str) -> Result<Masked, (MaskError, Range<usize>)> {
     let mut opaque = Vec::new();
     let (mut depth, mut elements, mut at) = (0_usize, 0_usize, 0);
     while let Some(ahead) = text[at..].find('<') {
@@ -51,7 +51,7 @@ pub(super) fn mask(text: &str) -> Result<Masked, (Refused, Range<usize>)> {
             continue;
         }
         if rest.get(..9).is_some_and(|begin| begin.eq_ignore_ascii_case("<!doctype")) {
-            return Err((Refused::DocumentType, start..start + 9));
+            return Err((MaskError::DocumentType, start..start + 9));
         }
         let Some(tag) = tag(rest) else { break };
         at = start + tag.length;
@@ -61,26 +61,26 @@ pub(super) fn mask(text: &str) -> Result<Masked, (Refused, Range<usize>)> {
             continue;
         }
         elements += 1;
-        if elements > MOST_ELEMENTS {
-            return Err((Refused::TooManyElements, name));
+        if elements > MAX_ELEMENTS {
+            return Err((MaskError::TooManyElements, name));
         }
-        if tag.attributes > MOST_ATTRIBUTES {
-            return Err((Refused::TooManyAttributes, name));
+        if tag.attributes > MAX_ATTRIBUTES {
+            return Err((MaskError::TooManyAttributes, name));
         }
         if tag.is_empty {
             continue;
         }
         if let Some(element) = OPAQUE.into_iter().find(|known| *known == &text[name.clone()]) {
             let Some((inside, after)) = closing(&text[at..], element) else {
-                return Err((Refused::Unclosed(element), name));
+                return Err((MaskError::Unclosed(element), name));
             };
             opaque.push((element, at..at + inside));
             at += after;
             continue;
         }
         depth += 1;
-        if depth > MOST_DEPTH {
-            return Err((Refused::TooDeep, name));
+        if depth > MAX_DEPTH {
+            return Err((MaskError::TooDeep, name));
         }
     }
     Ok(Masked { text: blanked(text, &opaque), opaque })
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn what_costs_too_much_is_refused_where_it_begins_to() {
         let deep = "<a>".repeat(100_000);
-        assert_eq!(mask(&deep).unwrap_err().0, Refused::TooDeep);
-        assert_eq!(mask(&"<a/>".repeat(100_000)).unwrap_err().0, Refused::TooManyElements);
+        assert_eq!(mask(&deep).unwrap_err().0, MaskError::TooDeep);
+        assert_eq!(mask(&"<a/>".repeat(100_000)).unwrap_err().0, MaskError::TooManyElements);
         let wide = format!("<a {}/>", "b='' ".repeat(1000));
-        assert_eq!(mask(&wide).unwrap_err().0, Refused::TooManyAttributes);
-        assert_eq!(mask("<d><raw>").unwrap_err(), (Refused::Unclosed("raw"), 4..7));
-        assert_eq!(mask("<!doctype d []><d/>").unwrap_err().0, Refused::DocumentType);
+        assert_eq!(mask(&wide).unwrap_err().0, MaskError::TooManyAttributes);
+        assert_eq!(mask("<d><raw>").unwrap_err(), (MaskError::Unclosed("raw"), 4..7));
+        assert_eq!(mask("<!doctype d []><d/>").unwrap_err().0, MaskError::DocumentType);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use roxmltree::Node;
 use serde_json::{Map, Value as Json, json};
 
-use super::element::Reader;
+use super::element::DirectiveReader;
 use super::input::type_named;
 use super::written::Written;
+use super::xml::Node;
 use crate::prompt::{Tools, Type};
 
 /// What a directive is to give.
@@ -35,7 +35,7 @@ pub trait ToolOffer: fmt::Debug + Send + Sync {
 }
 
 impl Output {
-    pub(super) fn read(reader: &mut Reader<'_>, node: Node<'_, '_>) -> Output {
+    pub(super) fn read(reader: &mut DirectiveReader<'_>, node: Node<'_, '_>) -> Output {
         reader.know_attributes(node, &["name", "type", "required"]);
         let name = reader.xml.attribute(node, "name").unwrap_or_else(|| {
             reader.unknown_element(node, &[], "the output has no name, so the model never sees it");

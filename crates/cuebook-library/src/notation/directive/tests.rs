@@ -39,15 +39,15 @@ fn hooks_that_no_thread_understands_are_errors_with_a_place() {
         (10, "the hook has no `event`"),
         (10, "the hook has no `action`"),
     ] {
-        let told =
+        let reported =
             found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
-        assert!(told.starts_with("error") && told.contains(&format!("d.md:{line}:")), "{told}");
+        assert!(reported.starts_with("error") && reported.contains(&format!("d.md:{line}:")), "{reported}");
     }
     assert_eq!(found.len(), 6, "{found:#?}");
 }
 
 #[test]
-fn conditions_that_never_hold_and_what_the_control_item_does_not_take_are_errors_with_a_place() {
+fn impossible_conditions_and_bad_controls_are_errors() {
     let found = notes(
         r#"<directive name="d"><metadata><hooks>
 <hook event="limit"><condition path="cost.spnd" op="gte" value="1"/><action primary="execute" item_id="a"/></hook>
@@ -63,9 +63,9 @@ fn conditions_that_never_hold_and_what_the_control_item_does_not_take_are_errors
         (9, "invalid pattern of `regex`: unclosed group"),
         (10, "`rye/agent/threads/internal/control` has no parameter `bogus`"),
     ] {
-        let told =
+        let reported =
             found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
-        assert!(told.starts_with("error") && told.contains(&format!("d.md:{line}:")), "{told}");
+        assert!(reported.starts_with("error") && reported.contains(&format!("d.md:{line}:")), "{reported}");
     }
     assert_eq!(found.len(), 4, "{found:#?}");
 }
@@ -120,9 +120,9 @@ fn every_element_is_read() {
         })
     );
     // They are read unchanged, and reported.
-    let told: Vec<&str> = read.notes.iter().map(|note| note.message.as_str()).collect();
+    let reported: Vec<&str> = read.notes.iter().map(|note| note.message.as_str()).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "the limit `tokens` must be a whole number that is not negative, but is \"many\"",
             "the limit `depth` must be a whole number that is not negative, but is \"-1\"",

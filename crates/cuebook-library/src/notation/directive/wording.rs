@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::surroundings::{Surroundings, Text};
+use super::surrounding_texts::{SurroundingTexts, Text};
 use super::{Directive, Written, stripped};
 use crate::prompt::{Returns, Wording};
 use crate::source::OffsetMap;
-use crate::template::annex::Annex;
 use crate::template::engine::Output;
 use crate::template::input::Values;
+use crate::template::merged_units::MergedUnits;
 use crate::template::python::is_space;
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::{Emission, Frame, Unit};
@@ -69,16 +69,16 @@ impl Directive {
         &self,
         wording: &Wording,
         values: &dyn Values,
-        around: &Surroundings<'_>,
+        around: &SurroundingTexts<'_>,
         limit: usize,
     ) -> Result<Output, Full> {
         let expected = self.source.text().len() + wording.instruction.len() + 256;
         let mut sink = Sink::new(limit, expected, 32);
-        let annex = RefCell::new(Annex::new(1, frames().len()));
+        let merged_units = RefCell::new(MergedUnits::new(1, frames().len()));
         let write = |sink: &mut Sink, start: usize, texts: &[Text<'_>]| {
-            texts
-                .iter()
-                .try_for_each(|text| part(sink, (start, CONTEXT), |sink| text.write(sink, &annex, limit)))
+            texts.iter().try_for_each(|text| {
+                part(sink, (start, CONTEXT), |sink| text.write(sink, &merged_units, limit))
+            })
         };
         write(&mut sink, 0, &around.system)?;
         if !sink.is_empty() {
@@ -86,10 +86,10 @@ impl Directive {
         }
         let start = sink.len();
         write(&mut sink, start, &around.before)?;
-        self.write_own(&mut sink, start, &annex, wording, values, limit)?;
+        self.write_own(&mut sink, start, &merged_units, wording, values, limit)?;
         write(&mut sink, start, &around.after)?;
         let (text, pieces) = sink.finish();
-        Ok(Output { text, pieces, units: annex.into_inner().finish(self.units(), frames()) })
+        Ok(Output { text, pieces, units: merged_units.into_inner().finish(self.units(), frames()) })
     }
 
     /// Writes what the directive itself says.
@@ -97,7 +97,7 @@ impl Directive {
         &self,
         sink: &mut Sink,
         start: usize,
-        annex: &RefCell<Annex>,
+        merged_units: &RefCell<MergedUnits>,
         wording: &Wording,
         values: &dyn Values,
         limit: usize,
@@ -114,7 +114,7 @@ impl Directive {
                 sink.literal(0, range.start as u32, self.source.text()[range].as_bytes())
             })
         })?;
-        part(sink, start, |sink| self.write_body(sink, annex, values, limit, true))?;
+        part(sink, start, |sink| self.write_body(sink, merged_units, values, limit, true))?;
         part(sink, start, |sink| match wording.returns {
             Returns::Call => self.call(sink),
             Returns::Block => self.block(sink),

@@ -7,11 +7,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use roxmltree::{Document, Node, ParsingOptions};
+pub(super) use roxmltree::Node;
+use roxmltree::{Document, ParsingOptions};
 
-use super::opaque::{self, Masked, Refused};
+use super::opaque::{self, MaskError, Masked};
 use super::written::Written;
-use super::{MOST_ATTRIBUTES, MOST_BYTES, MOST_DEPTH, MOST_ELEMENTS};
+use super::{MAX_ATTRIBUTES, MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::{Place, Source};
 
@@ -28,8 +29,8 @@ impl<'s> Xml<'s> {
     pub(super) fn mask(source: &'s Arc<Source>, range: Range<usize>) -> Result<(Xml<'s>, Masked)> {
         let xml = Xml { source, start: range.start };
         let text = &source.text()[range];
-        if text.len() > MOST_BYTES {
-            let message = format!("Invalid XML: it has {} bytes, but the limit is {MOST_BYTES}", text.len());
+        if text.len() > MAX_BYTES {
+            let message = format!("Invalid XML: it has {} bytes, but the limit is {MAX_BYTES}", text.len());
             let hint = "move long texts into the body, after the XML";
             return Err(xml.error(message, 0..1, None, hint));
         }
@@ -44,7 +45,7 @@ impl<'s> Xml<'s> {
         // Text and comments between elements are nodes as well, which the mask does not count.
         let options = ParsingOptions {
             allow_dtd: false,
-            nodes_limit: 8 * MOST_ELEMENTS as u32,
+            nodes_limit: 8 * MAX_ELEMENTS as u32,
             ..ParsingOptions::default()
         };
         Document::parse_with_options(masked, options).map_err(|error| self.malformed(masked, &error))
@@ -64,25 +65,25 @@ impl<'s> Xml<'s> {
         Error::new(ErrorKind::PromptRead, diagnostic)
     }
 
-    fn refused(&self, refused: Refused, at: Range<usize>) -> Error {
+    fn refused(&self, refused: MaskError, at: Range<usize>) -> Error {
         let (what, hint) = match refused {
-            Refused::DocumentType => (
+            MaskError::DocumentType => (
                 "document types are not supported".to_owned(),
                 "remove it: the entities `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;` always work",
             ),
-            Refused::TooDeep => (
-                format!("elements are nested more than {MOST_DEPTH} deep"),
+            MaskError::TooDeep => (
+                format!("elements are nested more than {MAX_DEPTH} deep"),
                 "put text with tags into <raw>, or into the body",
             ),
-            Refused::TooManyElements => (
-                format!("it has more than {MOST_ELEMENTS} elements"),
+            MaskError::TooManyElements => (
+                format!("it has more than {MAX_ELEMENTS} elements"),
                 "put text with tags into <raw>, or into the body",
             ),
-            Refused::TooManyAttributes => (
-                format!("an element has more than {MOST_ATTRIBUTES} attributes"),
+            MaskError::TooManyAttributes => (
+                format!("an element has more than {MAX_ATTRIBUTES} attributes"),
                 "use elements instead of attributes",
             ),
-            Refused::Unclosed(element) => {
+            MaskError::Unclosed(element) => {
                 let hint = "add the closing tag: everything up to it is text";
                 (format!("<{element}> is not closed"), hint)
             }
@@ -134,7 +135,7 @@ impl<'s> Xml<'s> {
                 ("the XML ends before its elements are closed".to_owned(), last..end, "close every element")
             }
             Wrong::NodesLimitReached => {
-                (format!("it has more than {MOST_ELEMENTS} elements"), one, "move long texts into the body")
+                (format!("it has more than {MAX_ELEMENTS} elements"), one, "move long texts into the body")
             }
             Wrong::NonXmlChar(character, _) => (format!("invalid character {character:?}"), one, "remove it"),
             Wrong::InvalidName(_) => ("expected a name".to_owned(), one, unescaped),
@@ -162,7 +163,7 @@ impl<'s> Xml<'s> {
         Some(Written::attribute(self.source, self.start + value.start..self.start + value.end))
     }
 
-    /// The text of an element before its first child, as it is; `None` if there is none at all.
+    /// The text of an element before its first child, as it is; `None` if it is missing at all.
     pub(super) fn text(&self, node: Node<'_, '_>) -> Option<Written> {
         let range = self.start + node.range().start..self.start + node.range().end;
         let text = &self.source.text()[range.clone()];
@@ -201,7 +202,7 @@ fn offset(text: &str, position: roxmltree::TextPos) -> usize {
 }
 
 /// The elements that stand directly in another one.
-pub(super) fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+pub(super) fn elements<'a, 'i>(node: Node<'a, 'i>) -> impl DoubleEndedIterator<Item = Node<'a, 'i>> {
     node.children().filter(Node::is_element)
 }
 

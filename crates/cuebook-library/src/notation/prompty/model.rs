@@ -2,7 +2,7 @@
 
 use serde_json::Number;
 
-use super::reader::Reader;
+use super::reader::FrontMatterReader;
 use crate::node::{Data, Key, Node};
 use crate::prompt::{Model, ModelOptions};
 
@@ -20,7 +20,7 @@ const OPTION_KEYS: [&str; 10] = [
     "additionalProperties",
 ];
 
-impl Reader {
+impl FrontMatterReader {
     /// A model: its id alone, or a map.
     #[doc(hidden)]
     pub fn model(&mut self, node: &Node) -> Option<Model> {

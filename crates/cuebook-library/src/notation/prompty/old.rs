@@ -60,7 +60,7 @@ pub struct Change {
 
 /// What is known about an old file.
 #[derive(Debug, Clone)]
-pub(crate) struct Old {
+pub(crate) struct OldFile {
     pub(crate) version: Version,
     /// The first key that Prompty 2 does not have.
     mark: Place,
@@ -71,7 +71,7 @@ pub(crate) struct Old {
     pub(super) unused_defaults: Vec<(String, Place)>,
 }
 
-impl Old {
+impl OldFile {
     /// What `check` reports about the file.
     pub(super) fn notes(&self) -> Vec<Diagnostic> {
         let version = match self.version {
@@ -113,7 +113,7 @@ pub(super) fn upgrade(
     root: Node,
     purpose: Purpose,
     follow: &mut dyn FnMut(&Node) -> Node,
-) -> (Node, Option<Old>) {
+) -> (Node, Option<OldFile>) {
     let Node { data: Data::Map(mut entries), place, from_environment } = root else { return (root, None) };
     for (_, node) in entries.iter_mut().filter(|(key, _)| key.name == "model") {
         *node = followed(node, follow);
@@ -122,7 +122,7 @@ pub(super) fn upgrade(
         Some((version, mark)) => Upgrade {
             purpose,
             follow,
-            old: Old {
+            old: OldFile {
                 version,
                 mark,
                 refused: is_refused(&entries),
@@ -171,7 +171,7 @@ fn is_refused(entries: &[(Key, Node)]) -> bool {
 struct Upgrade<'f> {
     purpose: Purpose,
     follow: &'f mut dyn FnMut(&Node) -> Node,
-    old: Old,
+    old: OldFile,
 }
 
 impl Upgrade<'_> {

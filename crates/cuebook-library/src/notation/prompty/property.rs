@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::reader::Reader;
+use super::reader::FrontMatterReader;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::json::quoted;
 use crate::node::{Data, Key, Node};
@@ -19,7 +19,7 @@ const KINDS: [&str; 12] = [
 /// The kind of the elements of a list of which nothing can be said.
 const ANY: &str = "any";
 
-impl Reader {
+impl FrontMatterReader {
     /// Properties: a list whose entries have names, or a map from name to property or to a value that stands for one.
     #[doc(hidden)]
     pub fn properties(&mut self, node: &Node, at: &str) -> Vec<Property> {
@@ -58,7 +58,7 @@ impl Reader {
         &mut self,
         items: &[Node],
         at: &str,
-        mut read: impl FnMut(&mut Reader, String, Place, &Node, &str),
+        mut read: impl FnMut(&mut FrontMatterReader, String, Place, &Node, &str),
     ) {
         let mut seen: HashMap<String, Place> = HashMap::new();
         for (index, item) in items.iter().enumerate() {

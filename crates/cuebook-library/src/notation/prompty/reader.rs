@@ -6,7 +6,7 @@ use super::reference::Fault;
 use super::{DEFAULT_ENGINE, DEFAULT_PARSER, Definition, Format};
 use crate::chat;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
-use crate::json::{MOST_FINDINGS, quoted};
+use crate::json::{MAX_FINDINGS, quoted};
 use crate::node::{Data, Key, Node, to_object};
 use crate::source::Place;
 use crate::yaml::{self, Scalar};
@@ -16,23 +16,23 @@ const TOP_KEYS: [&str; 9] =
 
 /// Reads front matter whose references have been followed. Trees of sections have theirs read by it, too.
 #[doc(hidden)]
-pub struct Reader {
+pub struct FrontMatterReader {
     /// The code of what is wrong.
     code: Code,
     faults: Vec<Fault>,
     notes: Vec<Diagnostic>,
 }
 
-impl Reader {
+impl FrontMatterReader {
     /// A reader that adds to what is known to be wrong.
-    pub(super) fn new(faults: Vec<Fault>) -> Reader {
-        Reader { code: Code::BadPrompty, faults, notes: Vec::new() }
+    pub(super) fn new(faults: Vec<Fault>) -> FrontMatterReader {
+        FrontMatterReader { code: Code::BadPrompty, faults, notes: Vec::new() }
     }
 
     /// A reader of a tree of sections.
     #[doc(hidden)]
-    pub fn for_sections() -> Reader {
-        Reader { code: Code::BadSection, faults: Vec::new(), notes: Vec::new() }
+    pub fn for_sections() -> FrontMatterReader {
+        FrontMatterReader { code: Code::BadSection, faults: Vec::new(), notes: Vec::new() }
     }
 
     /// The code of what is wrong.
@@ -170,7 +170,7 @@ impl Reader {
     /// Notes a fault of this kind.
     #[doc(hidden)]
     pub fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
-        if self.faults.len() < MOST_FINDINGS {
+        if self.faults.len() < MAX_FINDINGS {
             self.faults.push((diagnostic, kind));
         }
     }
@@ -182,7 +182,7 @@ impl Reader {
     }
 
     pub(crate) fn note(&mut self, diagnostic: Diagnostic) {
-        if self.notes.len() < MOST_FINDINGS {
+        if self.notes.len() < MAX_FINDINGS {
             self.notes.push(diagnostic);
         }
     }
@@ -220,7 +220,7 @@ impl Reader {
         self.note(Diagnostic::new(Code::UnknownKey, message).hint(hint).at(key.place.clone()));
     }
 
-    /// A text; null is none. What could not be found in the environment has been reported.
+    /// A text; null is no value. What could not be found in the environment has been reported.
     #[doc(hidden)]
     pub fn text(&mut self, node: &Node, what: &str) -> Option<String> {
         match &node.data {

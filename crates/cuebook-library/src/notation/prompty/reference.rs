@@ -10,19 +10,19 @@ use std::sync::Arc;
 use super::LoadOptions;
 use crate::error::{Code, Diagnostic, ErrorKind, Result, Severity};
 use crate::files;
-use crate::json::{self, MOST_FINDINGS, quoted};
+use crate::json::{self, MAX_FINDINGS, quoted};
 use crate::node::{Data, Key, Node};
 use crate::source::Source;
-use crate::yaml::{self, MOST_DEPTH};
+use crate::yaml::{self, MAX_DEPTH};
 
 /// Files that may refer to each other in a row.
-pub(super) const MOST_FILES_DEEP: usize = 8;
+pub(super) const MAX_FILES_DEEP: usize = 8;
 /// Files that one prompt may refer to, counted each time.
-pub(super) const MOST_FILES: usize = 100;
+pub(super) const MAX_FILES: usize = 100;
 
 /// What the references of a file led to: a cache of what was read has to look there again.
 #[derive(Debug, Clone, Default)]
-pub struct LookedAt {
+pub struct Dependencies {
     /// Files, whether they were there or not.
     pub files: Vec<PathBuf>,
     /// Variables of the environment, and what they were.
@@ -106,7 +106,7 @@ impl<'t> Reference<'t> {
 pub(super) type Fault = (Diagnostic, &'static str);
 
 /// A file that a value refers to.
-pub(super) struct Opened {
+pub(super) struct ReferencedFile {
     pub(super) node: Node,
     /// Which file it was, with no link on the way.
     path: PathBuf,
@@ -116,7 +116,7 @@ pub(super) struct Opened {
 
 /// Where in the front matter a value stands, as far as that matters here.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Spot {
+enum ValueContext {
     Top,
     Inputs,
     Input,
@@ -127,25 +127,25 @@ enum Spot {
     Elsewhere,
 }
 
-impl Spot {
-    fn below(self, key: &str) -> Spot {
+impl ValueContext {
+    fn below(self, key: &str) -> ValueContext {
         match (self, key) {
-            (Spot::Top, "inputs") => Spot::Inputs,
-            (Spot::Inputs, _) => Spot::Input,
-            (Spot::Top, "model") => Spot::Model,
-            (Spot::Top, "tools") => Spot::Tools,
-            (Spot::Tools, _) => Spot::Tool,
-            (Spot::Model | Spot::Tool, "connection") => Spot::Connection,
-            (Spot::Connection, _) => Spot::Connection,
-            _ => Spot::Elsewhere,
+            (ValueContext::Top, "inputs") => ValueContext::Inputs,
+            (ValueContext::Inputs, _) => ValueContext::Input,
+            (ValueContext::Top, "model") => ValueContext::Model,
+            (ValueContext::Top, "tools") => ValueContext::Tools,
+            (ValueContext::Tools, _) => ValueContext::Tool,
+            (ValueContext::Model | ValueContext::Tool, "connection") => ValueContext::Connection,
+            (ValueContext::Connection, _) => ValueContext::Connection,
+            _ => ValueContext::Elsewhere,
         }
     }
 
     /// Whether a render may need the value of this key.
     fn is_rendered(self, key: &str) -> bool {
         match self {
-            Spot::Top => matches!(key, "inputs" | "template"),
-            Spot::Input => key != "example",
+            ValueContext::Top => matches!(key, "inputs" | "template"),
+            ValueContext::Input => key != "example",
             _ => true,
         }
     }
@@ -175,13 +175,13 @@ pub(super) struct Resolver<'o> {
 }
 
 /// What came of the references of a file.
-pub(super) struct Followed {
+pub(super) struct ResolvedReferences {
     pub(super) faults: Vec<Fault>,
     /// What led nowhere and is not needed for a render, as warnings.
     pub(super) excused: Vec<Diagnostic>,
     /// Connections that were left alone.
     pub(super) pending: Vec<Node>,
-    pub(super) looked_at: LookedAt,
+    pub(super) looked_at: Dependencies,
 }
 
 impl<'o> Resolver<'o> {
@@ -210,18 +210,18 @@ impl<'o> Resolver<'o> {
 
     /// The front matter with its references followed.
     pub(super) fn resolve(&mut self, root: Node) -> Node {
-        self.node(root, Spot::Top, 0)
+        self.node(root, ValueContext::Top, 0)
     }
 
     /// What went wrong, the connections that were left alone, and what was looked at on the way.
-    pub(super) fn finish(self) -> Followed {
+    pub(super) fn finish(self) -> ResolvedReferences {
         let Resolver { faults, excused, pending, files, variables, .. } = self;
-        Followed { faults, excused, pending, looked_at: LookedAt { files, variables } }
+        ResolvedReferences { faults, excused, pending, looked_at: Dependencies { files, variables } }
     }
 
     fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
         if self.excused_here {
-            if self.excused.len() < MOST_FINDINGS {
+            if self.excused.len() < MAX_FINDINGS {
                 self.excused.push(diagnostic.severity(Severity::Warning));
             }
             return;
@@ -234,22 +234,21 @@ impl<'o> Resolver<'o> {
                     _ => false,
                 }
         };
-        if self.faults.len() < MOST_FINDINGS && !self.faults.iter().any(is_known) {
+        if self.faults.len() < MAX_FINDINGS && !self.faults.iter().any(is_known) {
             self.faults.push((diagnostic, kind));
         }
     }
 
-    fn node(&mut self, node: Node, spot: Spot, depth: usize) -> Node {
-        if spot == Spot::Connection && !self.connections {
+    fn node(&mut self, node: Node, spot: ValueContext, depth: usize) -> Node {
+        if spot == ValueContext::Connection && !self.connections {
             self.pending.push(node.clone());
             return node;
         }
         let Node { data, place, from_environment } = node;
         let data = match data {
-            Data::List(_) | Data::Map(_) if depth >= MOST_DEPTH => {
-                let message = format!(
-                    "values are nested too deeply: the limit is {MOST_DEPTH} levels, including files"
-                );
+            Data::List(_) | Data::Map(_) if depth >= MAX_DEPTH => {
+                let message =
+                    format!("values are nested too deeply: the limit is {MAX_DEPTH} levels, including files");
                 let diagnostic = Diagnostic::new(Code::FileReference, message).at(place.clone());
                 self.fault(diagnostic.hint("nest the values less"), "file_reference");
                 Data::Null
@@ -278,13 +277,13 @@ impl<'o> Resolver<'o> {
         Node { data, place, from_environment }
     }
 
-    fn text(&mut self, node: Node, spot: Spot, depth: usize) -> Node {
+    fn text(&mut self, node: Node, spot: ValueContext, depth: usize) -> Node {
         let Some(reference) = node.text().and_then(Reference::of) else { return node };
         match reference {
             Reference::Env { name, default } => {
                 let environment = &self.options.environment;
                 let value = match spot {
-                    Spot::Connection => environment.of_connection(name),
+                    ValueContext::Connection => environment.of_connection(name),
                     _ => environment.get(name),
                 };
                 self.variables.push((name.to_owned(), value.clone()));
@@ -293,15 +292,15 @@ impl<'o> Resolver<'o> {
                         Node { data: Data::Text(value), place: node.place.clone(), from_environment: true }
                     }
                     None => {
-                        let refused = environment.refused(name).filter(|_| spot != Spot::Connection);
+                        let refused = environment.refused(name).filter(|_| spot != ValueContext::Connection);
                         self.fault(not_set(&node, name, refused), "env_var_not_set");
                         Node { from_environment: true, ..Node::new(Data::Null, node.place) }
                     }
                 }
             }
             Reference::File(path) => match self.open(path) {
-                Ok(Opened { node: text, is_text: true, .. }) => text,
-                Ok(Opened { node: opened, path, .. }) => {
+                Ok(ReferencedFile { node: text, is_text: true, .. }) => text,
+                Ok(ReferencedFile { node: opened, path, .. }) => {
                     self.trail.push(path);
                     let resolved = self.node(opened, spot, depth);
                     self.trail.pop();
@@ -322,7 +321,7 @@ impl<'o> Resolver<'o> {
     }
 
     /// Reads a file that a value refers to. A fault without a place is one of the reference itself.
-    pub(super) fn open(&mut self, path: &str) -> Result<Opened, Box<Fault>> {
+    pub(super) fn open(&mut self, path: &str) -> Result<ReferencedFile, Box<Fault>> {
         let refuse = |message: String, hint: &str, kind| {
             Err(Box::new((Diagnostic::new(Code::FileReference, message).hint(hint), kind)))
         };
@@ -338,8 +337,8 @@ impl<'o> Resolver<'o> {
         self.files.push(wanted.clone());
         let left =
             self.options.file_size.saturating_mul(4).saturating_sub(self.bytes).min(self.options.file_size);
-        if self.files.len() > MOST_FILES || left == 0 {
-            let message = format!("the prompt refers to too many files: the limit is {MOST_FILES}");
+        if self.files.len() > MAX_FILES || left == 0 {
+            let message = format!("the prompt refers to too many files: the limit is {MAX_FILES}");
             return refuse(message, "put the values into fewer or smaller files", "file_reference");
         }
         let roots = std::iter::once(folder).chain(self.options.allowed_roots.iter().map(PathBuf::as_path));
@@ -379,14 +378,14 @@ impl<'o> Resolver<'o> {
                 format!("the file {} refers to itself, directly or through other files", quoted(path));
             return refuse(message, "remove one of the references", "file_reference");
         }
-        if self.trail.len() >= MOST_FILES_DEEP {
-            let message = format!("files refer to each other too deeply: the limit is {MOST_FILES_DEEP}");
+        if self.trail.len() >= MAX_FILES_DEEP {
+            let message = format!("files refer to each other too deeply: the limit is {MAX_FILES_DEEP}");
             return refuse(message, "put the values into fewer files", "file_reference");
         }
         self.read(path, target, left)
     }
 
-    fn read(&mut self, path: &str, target: PathBuf, limit: u64) -> Result<Opened, Box<Fault>> {
+    fn read(&mut self, path: &str, target: PathBuf, limit: u64) -> Result<ReferencedFile, Box<Fault>> {
         let name = beside(self.source.name(), path);
         let source = files::read_text(&target, &name, limit).map_err(|error| {
             let found = error.diagnostic();
@@ -410,7 +409,7 @@ impl<'o> Resolver<'o> {
             }
         };
         let node = node.map_err(|error| Box::new((error.diagnostic().clone(), "file_reference")))?;
-        Ok(Opened { node, path: target, is_text })
+        Ok(ReferencedFile { node, path: target, is_text })
     }
 }
 
@@ -464,7 +463,7 @@ pub(super) fn unresolved(
     let Some(body) = body else { return Vec::new() };
     let mut resolver = Resolver::new(body, folder, options, true);
     for node in pending {
-        resolver.node(node.clone(), Spot::Connection, 0);
+        resolver.node(node.clone(), ValueContext::Connection, 0);
     }
     let note = |(diagnostic, _): Fault| diagnostic.severity(Severity::Note);
     resolver.faults.into_iter().map(note).collect()

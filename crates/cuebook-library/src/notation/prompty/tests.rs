@@ -47,7 +47,7 @@ fn body(text: &str) -> String {
 }
 
 #[test]
-fn the_lines_around_the_front_matter_are_found_as_prompty_finds_them() {
+fn front_matter_lines_are_found_as_in_prompty() {
     for (text, name, wanted) in [
         ("---\nname: test\n---\nHello world", Some("test"), "Hello world"),
         ("---\n---\nBody only", None, "Body only"),
@@ -74,6 +74,26 @@ fn the_lines_around_the_front_matter_are_found_as_prompty_finds_them() {
         "Hi\n---\nname: a\n---\n",
     ] {
         assert_eq!(body(text), text, "without front matter the whole file is the template");
+    }
+}
+
+#[test]
+fn dashes_in_a_block_scalar_do_not_end_the_front_matter() {
+    for holder in ["description: |\n", "description: >-  # a rule\n", "description: !!str &d |2+\n"] {
+        let text = format!("---\n{holder}  above\n  ---\n\n  below\nname: test\n---\nBody");
+        let read = read(&text).unwrap();
+        assert_eq!((read.name.as_deref(), read.body.unwrap().text()), (Some("test"), "Body"), "{text:?}");
+        let description = read.description.unwrap_or_default();
+        assert!(description.contains("---") && description.contains("below"), "{description:?}");
+    }
+    let text = "---\nmetadata:\n  notes:\n  - - |\n     ---\n  - a: |\n      x\n      ---\n    b: 1\nname: test\n---\nBody";
+    let inside = read(text).unwrap();
+    assert_eq!((inside.name.as_deref(), inside.body.unwrap().text()), (Some("test"), "Body"));
+    // The scalar has ended, or there is none.
+    for text in
+        ["---\nname: test\ndescription: |\n  x\n---\nBody", "---\ndescription: a |\nname: test\n  ---\nBody"]
+    {
+        assert_eq!(body(text), "Body", "{text:?}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-use super::reader::Reader;
+use super::reader::FrontMatterReader;
 use crate::json::quoted;
 use crate::node::{Data, Node};
 use crate::prompt::{Tool, ToolKind};
@@ -23,7 +23,7 @@ fn is_callable(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-impl Reader {
+impl FrontMatterReader {
     /// Tools: a list whose entries have names, or a map from name to tool.
     pub(super) fn tools(&mut self, node: &Node) -> Vec<Tool> {
         let mut tools = Vec::new();

@@ -4,14 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Module;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
 pub(super) fn module(source: &Arc<Source>) -> Result<Module> {
-    let message = "this program cannot read Python, because it was built without the feature `python`";
-    let diagnostic = Diagnostic::new(Code::Unreadable, message).file(source.name());
-    let hint = "enable the feature `python` of the crate `cuebook`";
-    Err(Error::new(ErrorKind::PromptRead, diagnostic.hint(hint)))
+    let error = Error::missing_feature(ErrorKind::PromptRead, "read Python", "python");
+    Err(error.map(|finding| finding.file(source.name())))
 }
 
 /// The text as it is.

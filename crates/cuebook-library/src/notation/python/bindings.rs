@@ -12,7 +12,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, ExceptHandler, Expr, Identifier, Parameters, Pattern, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 
-use super::fault::{Fault, Why};
+use super::fault::{Fault, UnknownReason};
 use super::literal::Literal;
 use super::read;
 use super::{Binding, Function};
@@ -82,7 +82,7 @@ impl Walker<'_> {
                 }
                 self.visit_expr(&assign.value);
                 for target in &assign.targets {
-                    self.assign(target, Some(&assign.value), Why::Unpacked);
+                    self.assign(target, Some(&assign.value), UnknownReason::Unpacked);
                 }
                 if let ([Expr::Name(name)], true) = (assign.targets.as_slice(), self.classes.is_empty())
                     && let Some(binding) = self.found.names.get_mut(name.id.as_str())
@@ -94,7 +94,7 @@ impl Walker<'_> {
                 // Without a value it only declares a type.
                 if let Some(value) = &assign.value {
                     self.visit_expr(value);
-                    self.assign(&assign.target, Some(value), Why::Unpacked);
+                    self.assign(&assign.target, Some(value), UnknownReason::Unpacked);
                 }
             }
             Stmt::AugAssign(assign) => {
@@ -109,7 +109,11 @@ impl Walker<'_> {
             }
             Stmt::TypeAlias(alias) => {
                 if let Expr::Name(name) = &*alias.name {
-                    self.bind_unknown(&name.id, name.range().to_std_range(), Why::Defined("type alias"));
+                    self.bind_unknown(
+                        &name.id,
+                        name.range().to_std_range(),
+                        UnknownReason::Defined("type alias"),
+                    );
                 }
             }
             Stmt::FunctionDef(def) => self.function(def),
@@ -125,7 +129,7 @@ impl Walker<'_> {
                 self.statements(&class.body);
                 self.in_loop = in_loop;
                 self.classes.pop();
-                self.bind_identifier(&class.name, Why::Defined("class"));
+                self.bind_identifier(&class.name, UnknownReason::Defined("class"));
             }
             Stmt::If(branch) => {
                 self.visit_expr(&branch.test);
@@ -142,7 +146,7 @@ impl Walker<'_> {
                 if repeat.is_async {
                     self.misplaced(statement, "`async for` outside an async function");
                 }
-                self.within("for", |walker| walker.assign(&repeat.target, None, Why::Unpacked));
+                self.within("for", |walker| walker.assign(&repeat.target, None, UnknownReason::Unpacked));
                 self.repeated("for", &repeat.body);
                 self.block("for", &repeat.orelse);
             }
@@ -158,7 +162,7 @@ impl Walker<'_> {
                 for item in &with.items {
                     self.visit_expr(&item.context_expr);
                     if let Some(target) = &item.optional_vars {
-                        self.within("with", |walker| walker.assign(target, None, Why::Unpacked));
+                        self.within("with", |walker| walker.assign(target, None, UnknownReason::Unpacked));
                     }
                 }
                 self.block("with", &with.body);
@@ -170,7 +174,9 @@ impl Walker<'_> {
                         self.visit_expr(kind);
                     }
                     if let Some(name) = &handler.name {
-                        self.within("try", |walker| walker.bind_identifier(name, Why::InBlock("try")));
+                        self.within("try", |walker| {
+                            walker.bind_identifier(name, UnknownReason::InBlock("try"))
+                        });
                     }
                     self.block("try", &handler.body);
                 }
@@ -256,7 +262,7 @@ impl Walker<'_> {
                 range: def_start(self.text, name.start, def.is_async)..name.end,
             });
         }
-        self.bind_identifier(&def.name, Why::Defined("function"));
+        self.bind_identifier(&def.name, UnknownReason::Defined("function"));
         if self.classes.is_empty()
             && let Some(binding) = self.found.names.get_mut(def.name.as_str())
         {
@@ -267,7 +273,7 @@ impl Walker<'_> {
     }
 
     /// Binds what a target names, or changes what it reaches into.
-    fn assign(&mut self, target: &Expr, value: Option<&Expr>, why: Why) {
+    fn assign(&mut self, target: &Expr, value: Option<&Expr>, why: UnknownReason) {
         let range = target.range().to_std_range();
         match target {
             Expr::Name(name) => match (value, self.block) {
@@ -275,12 +281,14 @@ impl Walker<'_> {
                     let value = read::read(value, self.text);
                     self.bind(&name.id, range, value);
                 }
-                (_, Some(word)) => self.bind_unknown(&name.id, range, Why::InBlock(word)),
+                (_, Some(word)) => self.bind_unknown(&name.id, range, UnknownReason::InBlock(word)),
                 (None, None) => self.bind_unknown(&name.id, range, why),
             },
-            Expr::Tuple(tuple) => tuple.elts.iter().for_each(|e| self.assign(e, None, Why::Unpacked)),
-            Expr::List(list) => list.elts.iter().for_each(|e| self.assign(e, None, Why::Unpacked)),
-            Expr::Starred(starred) => self.assign(&starred.value, None, Why::Unpacked),
+            Expr::Tuple(tuple) => {
+                tuple.elts.iter().for_each(|e| self.assign(e, None, UnknownReason::Unpacked))
+            }
+            Expr::List(list) => list.elts.iter().for_each(|e| self.assign(e, None, UnknownReason::Unpacked)),
+            Expr::Starred(starred) => self.assign(&starred.value, None, UnknownReason::Unpacked),
             _ => {
                 self.visit_expr(target);
                 self.change(target, range);
@@ -298,23 +306,23 @@ impl Walker<'_> {
             .insert(name.to_owned(), Binding { range, value, function: None, bound: true, plain: false });
     }
 
-    fn bind_unknown(&mut self, name: &str, range: Range<usize>, why: Why) {
+    fn bind_unknown(&mut self, name: &str, range: Range<usize>, why: UnknownReason) {
         self.bind(name, range.clone(), Err(Fault::new(why, range)));
     }
 
-    fn bind_identifier(&mut self, name: &Identifier, why: Why) {
+    fn bind_identifier(&mut self, name: &Identifier, why: UnknownReason) {
         self.bind_unknown(name, name.range().to_std_range(), why);
     }
 
     /// Notes that the value which an expression reaches into is changed.
     fn change(&mut self, target: &Expr, range: Range<usize>) {
         if let Some(name) = root(target) {
-            self.spoil(name, Why::Changed, range);
+            self.spoil(name, UnknownReason::Changed, range);
         }
     }
 
     /// Makes a known value unknown. The first reason stays: it is the one to remove first.
-    fn spoil(&mut self, name: &str, why: Why, range: Range<usize>) {
+    fn spoil(&mut self, name: &str, why: UnknownReason, range: Range<usize>) {
         if self.classes.iter().any(|class| class.contains(name)) {
             return;
         }
@@ -332,7 +340,7 @@ impl Walker<'_> {
                     class.remove(name.id.as_str());
                     return;
                 }
-                self.spoil(&name.id, Why::Deleted, statement);
+                self.spoil(&name.id, UnknownReason::Deleted, statement);
                 if self.block.is_none()
                     && let Some(binding) = self.found.names.get_mut(name.id.as_str())
                 {
@@ -351,18 +359,18 @@ impl Walker<'_> {
     fn import(&mut self, alias: &Alias) {
         let range = alias.range().to_std_range();
         match &alias.asname {
-            Some(name) => self.bind_unknown(name, range, Why::Imported),
+            Some(name) => self.bind_unknown(name, range, UnknownReason::Imported),
             None => {
                 // `import a.b` binds `a`.
                 let name = alias.name.split('.').next().unwrap_or_default();
-                self.bind_unknown(name, range, Why::Imported);
+                self.bind_unknown(name, range, UnknownReason::Imported);
             }
         }
     }
 
     fn import_everything(&mut self, range: Range<usize>) {
         for binding in self.found.names.values_mut().filter(|binding| binding.value.is_ok()) {
-            let fault = Fault::new(Why::StarImport, range.clone()).with(binding.range.clone());
+            let fault = Fault::new(UnknownReason::StarImport, range.clone()).with(binding.range.clone());
             binding.value = Err(fault);
         }
         self.found.star_import.get_or_insert(range);
@@ -373,7 +381,7 @@ impl Walker<'_> {
 impl<'a> Visitor<'a> for Walker<'_> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
-            Expr::Named(named) => self.assign(&named.target, None, Why::Walrus),
+            Expr::Named(named) => self.assign(&named.target, None, UnknownReason::Walrus),
             Expr::Call(call) => {
                 if let Expr::Attribute(method) = &*call.func
                     && CHANGING_METHODS.contains(&method.attr.as_str())
@@ -403,7 +411,7 @@ impl<'a> Visitor<'a> for Walker<'_> {
             _ => None,
         };
         if let Some(name) = name {
-            self.bind_identifier(name, Why::InBlock("match"));
+            self.bind_identifier(name, UnknownReason::InBlock("match"));
         }
         visitor::walk_pattern(self, pattern);
     }

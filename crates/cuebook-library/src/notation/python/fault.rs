@@ -11,7 +11,7 @@ use crate::source::Source;
 /// Why, and where.
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
-    why: Why,
+    why: UnknownReason,
     range: Range<usize>,
     /// The other place that belongs to it: the first of two keys, the assignment before a change.
     other: Option<Range<usize>>,
@@ -19,7 +19,7 @@ pub(super) struct Fault {
 
 /// Why the value of a name is not known.
 #[derive(Debug, Clone)]
-pub(super) enum Why {
+pub(super) enum UnknownReason {
     /// Part of it is an expression of this kind.
     Computed(&'static str),
     /// Part of it is `*x` or `**x`.
@@ -50,7 +50,7 @@ pub(super) enum Why {
 }
 
 impl Fault {
-    pub(super) fn new(why: Why, range: Range<usize>) -> Fault {
+    pub(super) fn new(why: UnknownReason, range: Range<usize>) -> Fault {
         Fault { why, range, other: None }
     }
 
@@ -65,25 +65,25 @@ impl Fault {
         let write_out = format!("write a literal: Cuebook reads {name} without running the file");
         let one_assignment = format!("write the final value as one plain assignment: {name} = …");
         let (code, message, label, hint) = match &self.why {
-            Why::Computed(what) => (
+            UnknownReason::Computed(what) => (
                 Code::NotLiteral,
                 format!("`{name}` must be a literal, but this is computed ({what})"),
                 "known only when the file runs",
                 write_out,
             ),
-            Why::Unpacks => (
+            UnknownReason::Unpacks => (
                 Code::NotLiteral,
                 format!("`{name}` must be a literal, but this unpacks another value"),
                 "known only when the file runs",
                 write_out,
             ),
-            Why::Uncarriable(what, instead) => (
+            UnknownReason::Uncarriable(what, instead) => (
                 Code::NotLiteral,
                 format!("`{name}` must hold plain values, but this is {what}"),
                 "not a plain value",
                 (*instead).to_owned(),
             ),
-            Why::KeyNotString(kind) => (
+            UnknownReason::KeyNotString(kind) => (
                 Code::BadDefinition,
                 format!("a key in `{name}` must be a string, but this is of type {kind}"),
                 "not a string",
@@ -92,40 +92,40 @@ impl Fault {
                     _ => format!("write it as a string: \"{}\"", place.text()),
                 },
             ),
-            Why::DuplicateKey(key) => (
+            UnknownReason::DuplicateKey(key) => (
                 Code::BadDefinition,
                 format!("duplicate key {key:?} in `{name}`"),
                 "second one here",
                 "remove one of them: Python silently drops the first".to_owned(),
             ),
-            Why::IntegerTooLarge => (
+            UnknownReason::IntegerTooLarge => (
                 Code::BadDefinition,
                 format!("an integer in `{name}` does not fit into 64 bits"),
                 "too large",
                 "write it as a string to keep its digits, or as a float".to_owned(),
             ),
-            Why::FloatTooLarge => (
+            UnknownReason::FloatTooLarge => (
                 Code::BadDefinition,
                 format!("a float in `{name}` is too large"),
                 "Python reads this as infinity",
                 "write a number below 1.8e308".to_owned(),
             ),
-            Why::LoneSurrogate => (
+            UnknownReason::LoneSurrogate => (
                 Code::BadDefinition,
                 format!("a string in `{name}` has an unpaired surrogate"),
                 "half of a surrogate pair",
                 "write the character, or \\U and its eight digits".to_owned(),
             ),
-            Why::Changed => (
+            UnknownReason::Changed => (
                 Code::NotLiteral,
                 format!("`{name}` is changed after it is assigned"),
                 "changed here",
                 one_assignment,
             ),
-            Why::Deleted => {
+            UnknownReason::Deleted => {
                 (Code::NotLiteral, format!("`{name}` is deleted"), "deleted here", one_assignment)
             }
-            Why::InBlock(word) => (
+            UnknownReason::InBlock(word) => (
                 Code::NotLiteral,
                 format!("`{name}` is assigned inside a block, so its value is computed"),
                 match *word {
@@ -138,31 +138,31 @@ impl Fault {
                 },
                 format!("assign {name} once, at the top level of the file"),
             ),
-            Why::Unpacked => (
+            UnknownReason::Unpacked => (
                 Code::NotLiteral,
                 format!("`{name}` is one of several targets of an assignment"),
                 "assigned by unpacking",
                 format!("use a separate assignment: {name} = …"),
             ),
-            Why::Walrus => (
+            UnknownReason::Walrus => (
                 Code::NotLiteral,
                 format!("`{name}` is assigned inside an expression"),
                 "assigned by `:=`",
                 format!("use a separate assignment: {name} = …"),
             ),
-            Why::Imported => (
+            UnknownReason::Imported => (
                 Code::NotLiteral,
                 format!("`{name}` is imported, and Cuebook does not follow imports"),
                 "imported here",
                 write_out,
             ),
-            Why::StarImport => (
+            UnknownReason::StarImport => (
                 Code::NotLiteral,
                 format!("`{name}` may come from a star import"),
                 "may bind any name",
                 format!("import names one by one, or assign {name} after the import"),
             ),
-            Why::Defined(what) => (
+            UnknownReason::Defined(what) => (
                 Code::NotLiteral,
                 format!("`{name}` must be a value, but this is a {what}"),
                 "defined here",
@@ -171,7 +171,11 @@ impl Fault {
         };
         let mut diagnostic = Diagnostic::new(code, message).at(place).label(label).hint(hint);
         if let Some(other) = &self.other {
-            let label = if matches!(self.why, Why::DuplicateKey(_)) { "first here" } else { "assigned here" };
+            let label = if matches!(self.why, UnknownReason::DuplicateKey(_)) {
+                "first here"
+            } else {
+                "assigned here"
+            };
             diagnostic = diagnostic.related(source.place(other.clone()), label);
         }
         Error::new(ErrorKind::PromptRead, diagnostic)

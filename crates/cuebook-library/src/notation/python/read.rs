@@ -6,10 +6,10 @@ use std::ops::Range;
 use ruff_python_ast::{DictItem, Expr, ExprUnaryOp, Number, StringLiteral, StringLiteralValue, UnaryOp};
 use ruff_text_size::Ranged;
 
-use super::fault::{Fault, Why};
+use super::fault::{Fault, UnknownReason};
 use super::literal::{Entry, Literal, LiteralValue};
 
-/// Reads an expression as a literal, or says which part of it is none.
+/// Reads an expression as a literal, or reports the part that is not one.
 pub(super) fn read(expr: &Expr, text: &str) -> Result<Literal, Fault> {
     let range = expr.range().to_std_range();
     let value = match expr {
@@ -54,14 +54,14 @@ fn key(
         // Only the value has a place of its own; the stars stand before it.
         let value = item.value.range().to_std_range();
         let start = text[..value.start].rfind("**").unwrap_or(value.start);
-        return Err(Fault::new(Why::Unpacks, start..value.end));
+        return Err(Fault::new(UnknownReason::Unpacks, start..value.end));
     };
     let key = read(key, text)?;
     let LiteralValue::Str(name) = key.value else {
-        return Err(Fault::new(Why::KeyNotString(key.type_name()), key.range));
+        return Err(Fault::new(UnknownReason::KeyNotString(key.type_name()), key.range));
     };
     match seen.insert(name.clone(), key.range.clone()) {
-        Some(first) => Err(Fault::new(Why::DuplicateKey(name), key.range).with(first)),
+        Some(first) => Err(Fault::new(UnknownReason::DuplicateKey(name), key.range).with(first)),
         None => Ok((name, key.range)),
     }
 }
@@ -71,7 +71,7 @@ fn signed(unary: &ExprUnaryOp, range: &Range<usize>) -> Result<LiteralValue, Fau
     match (unary.op, &*unary.operand) {
         (UnaryOp::UAdd, Expr::NumberLiteral(literal)) => number(&literal.value, false, range),
         (UnaryOp::USub, Expr::NumberLiteral(literal)) => number(&literal.value, true, range),
-        _ => Err(Fault::new(Why::Computed("an operation"), range.clone())),
+        _ => Err(Fault::new(UnknownReason::Computed("an operation"), range.clone())),
     }
 }
 
@@ -88,15 +88,15 @@ fn number(number: &Number, negative: bool, range: &Range<usize>) -> Result<Liter
             let magnitude = int.as_u64().map(i128::from).map(|value| if negative { -value } else { value });
             match magnitude.filter(|value| *value >= i128::from(i64::MIN)) {
                 Some(value) => Ok(LiteralValue::Int(value)),
-                None => Err(Fault::new(Why::IntegerTooLarge, range.clone())),
+                None => Err(Fault::new(UnknownReason::IntegerTooLarge, range.clone())),
             }
         }
         Number::Float(value) if value.is_finite() => {
             Ok(LiteralValue::Float(if negative { -value } else { *value }))
         }
-        Number::Float(_) => Err(Fault::new(Why::FloatTooLarge, range.clone())),
+        Number::Float(_) => Err(Fault::new(UnknownReason::FloatTooLarge, range.clone())),
         Number::Complex { .. } => {
-            let why = Why::Uncarriable("a complex number", "write a list of two numbers");
+            let why = UnknownReason::Uncarriable("a complex number", "write a list of two numbers");
             Err(Fault::new(why, range.clone()))
         }
     }
@@ -125,7 +125,7 @@ fn check_surrogates(part: &StringLiteral, text: &str) -> Result<(), Fault> {
         let end = at + 2 + digits;
         let code = bytes.get(at + 2..end).and_then(|hex| std::str::from_utf8(hex).ok());
         if let Some(0xd800..=0xdfff) = code.and_then(|hex| u32::from_str_radix(hex, 16).ok()) {
-            return Err(Fault::new(Why::LoneSurrogate, whole.start + at..whole.start + end));
+            return Err(Fault::new(UnknownReason::LoneSurrogate, whole.start + at..whole.start + end));
         }
         at += 2;
     }
@@ -133,14 +133,14 @@ fn check_surrogates(part: &StringLiteral, text: &str) -> Result<(), Fault> {
 }
 
 /// What a person would call an expression that is no literal.
-fn not_literal(expr: &Expr) -> Why {
-    Why::Computed(match expr {
-        Expr::Starred(_) => return Why::Unpacks,
-        Expr::Set(_) => return Why::Uncarriable("a set", "use a list: […]"),
+fn not_literal(expr: &Expr) -> UnknownReason {
+    UnknownReason::Computed(match expr {
+        Expr::Starred(_) => return UnknownReason::Unpacks,
+        Expr::Set(_) => return UnknownReason::Uncarriable("a set", "use a list: […]"),
         Expr::BytesLiteral(_) => {
-            return Why::Uncarriable("bytes", "remove the `b` before the string");
+            return UnknownReason::Uncarriable("bytes", "remove the `b` before the string");
         }
-        Expr::EllipsisLiteral(_) => return Why::Uncarriable("`...`", "write the value, or None"),
+        Expr::EllipsisLiteral(_) => return UnknownReason::Uncarriable("`...`", "write the value, or None"),
         Expr::Call(_) => "a call",
         Expr::Name(_) => "a name",
         Expr::Attribute(_) => "an attribute",

@@ -275,7 +275,7 @@ fn a_value_that_is_assigned_in_a_block_is_not_known() {
 }
 
 #[test]
-fn a_name_that_is_bound_by_anything_but_a_plain_assignment_is_not_known() {
+fn names_without_plain_assignment_are_unknown() {
     assert_fault("X, y = 1, 2", "1:1: `X` is one of several targets of an assignment [CB302]", "X");
     assert_fault("[a, *X] = b", "1:6: `X` is one of several targets of an assignment [CB302]", "X");
     assert_fault("print(X := 1)", "1:7: `X` is assigned inside an expression [CB302]", "X");
@@ -299,7 +299,7 @@ fn a_name_that_is_bound_by_anything_but_a_plain_assignment_is_not_known() {
 }
 
 #[test]
-fn an_import_of_everything_makes_all_names_before_it_and_all_absent_ones_unknown() {
+fn a_star_import_makes_names_unknown() {
     let text = "X = 1\nfrom a import *\nY = 2\n";
     assert_fault(text, "2:1: `X` may come from a star import [CB302]", "from a import *");
     let module = module(text);
@@ -471,7 +471,7 @@ fn an_encoding_that_python_would_read_differently_is_refused() {
 }
 
 #[test]
-fn places_lead_back_into_a_file_with_a_mark_and_windows_line_ends() {
+fn places_survive_byte_order_mark_and_windows_lines() {
     let source = source("\u{feff}A = 1\r\nX = f()\r\n");
     let error = Module::parse(&source).unwrap().literal("X").unwrap_err();
     assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "prompt.py:2:5");

@@ -10,7 +10,7 @@ use super::{Constant, Constants, known_in_code};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
 
-/// The constants of a file. With `asked` all of them must be written out; without, those that are not are left out.
+/// The constants of a file. With `asked`, one that is not a literal is an error; otherwise it is left out.
 pub(super) fn constants(source: &Arc<Source>, asked: bool) -> Result<Constants> {
     let text = source.text();
     let mut found = Constants::new();

@@ -46,7 +46,7 @@ pub struct Nested {
 
 /// A word of a command.
 #[derive(Debug, Clone, Default)]
-struct Word {
+struct CommandWord {
     /// Its text without quotes.
     text: String,
     /// The placeholders in it.
@@ -56,14 +56,14 @@ struct Word {
 /// A command, and whether it gets what the one before it prints.
 #[derive(Debug, Default)]
 struct Command {
-    words: Vec<Word>,
+    words: Vec<CommandWord>,
     piped: bool,
 }
 
 /// Finds a placeholder that a script hands to another interpreter as a part of its program.
 pub fn nested(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Option<Nested> {
     let commands = commands(script, is_parameter);
-    let mut before: &[Word] = &[];
+    let mut before: &[CommandWord] = &[];
     for command in &commands {
         if let Some(found) = inside(&command.words) {
             return Some(found);
@@ -81,8 +81,8 @@ pub fn nested(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Option<Neste
 }
 
 /// A placeholder among the words of one command.
-fn inside(words: &[Word]) -> Option<Nested> {
-    let found = |words: &[Word], by: &str| {
+fn inside(words: &[CommandWord]) -> Option<Nested> {
+    let found = |words: &[CommandWord], by: &str| {
         let name = words.iter().flat_map(|word| &word.names).next()?;
         Some(Nested { name: name.clone(), by: by.to_owned() })
     };
@@ -125,7 +125,7 @@ fn inside(words: &[Word]) -> Option<Nested> {
 }
 
 /// The shell that a command is, if it runs what it gets on its standard input.
-fn reads_its_input(words: &[Word]) -> Option<String> {
+fn reads_its_input(words: &[CommandWord]) -> Option<String> {
     let first =
         words.iter().position(|word| !BEFORE.contains(&word.text.as_str()) && !is_assignment(&word.text))?;
     let name = file_name(&words[first].text);
@@ -157,7 +157,7 @@ fn in_document(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Option<Nest
     None
 }
 
-fn is_option(word: &Word) -> bool {
+fn is_option(word: &CommandWord) -> bool {
     word.text.starts_with(['-', '+'])
 }
 
@@ -176,7 +176,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// The words behind the host that `ssh` is to reach: a shell there reads them.
-fn behind_host(words: &[Word]) -> &[Word] {
+fn behind_host(words: &[CommandWord]) -> &[CommandWord] {
     let mut at = 0;
     while let Some(option) = words.get(at).filter(|word| word.text.starts_with('-')) {
         let has_value = option.text.len() == 2 && option.text.ends_with(|c| SSH_VALUES.contains(c));
@@ -197,7 +197,7 @@ fn placeholders<'t>(text: &'t str, is_parameter: &'t dyn Fn(&str) -> bool) -> im
 
 /// Takes a script apart into commands. Quotes join words; what stands in `$( … )` or backticks is a command of its own.
 fn commands(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Vec<Command> {
-    let mut reader = Reader { commands: vec![Command::default()], word: None, is_parameter };
+    let mut reader = CommandReader { commands: vec![Command::default()], word: None, is_parameter };
     let mut quote: Option<char> = None;
     let mut around: Vec<Option<char>> = Vec::new();
     let mut chars = script.char_indices().peekable();
@@ -236,13 +236,13 @@ fn commands(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Vec<Command> {
     reader.commands
 }
 
-struct Reader<'r> {
+struct CommandReader<'r> {
     commands: Vec<Command>,
     word: Option<String>,
     is_parameter: &'r dyn Fn(&str) -> bool,
 }
 
-impl Reader<'_> {
+impl CommandReader<'_> {
     fn push(&mut self, c: char) {
         self.word.get_or_insert_default().push(c);
     }
@@ -250,7 +250,7 @@ impl Reader<'_> {
     fn end_word(&mut self) {
         let (Some(text), Some(command)) = (self.word.take(), self.commands.last_mut()) else { return };
         let names = placeholders(&text, self.is_parameter).map(str::to_owned).collect();
-        command.words.push(Word { text, names });
+        command.words.push(CommandWord { text, names });
     }
 
     fn end_command(&mut self, piped: bool) {

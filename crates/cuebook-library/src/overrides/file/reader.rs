@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use super::Action;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
-use crate::json::{MOST_FINDINGS, quoted};
+use crate::json::{MAX_FINDINGS, quoted};
 use crate::node::{Data, Key, Node};
 use crate::overrides::JsonText;
 use crate::source::Place;
@@ -13,11 +13,11 @@ use crate::source::Place;
 /// Collects problems, so that all of them are reported at once.
 #[derive(Default)]
 #[doc(hidden)]
-pub struct Reader {
+pub struct OverridesReader {
     found: Vec<Diagnostic>,
 }
 
-impl Reader {
+impl OverridesReader {
     /// Whether nothing was wrong so far.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.found.is_empty() {
@@ -41,7 +41,7 @@ impl Reader {
     }
 
     fn note(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
-        if self.found.len() < MOST_FINDINGS {
+        if self.found.len() < MAX_FINDINGS {
             self.found.push(diagnostic());
         }
     }

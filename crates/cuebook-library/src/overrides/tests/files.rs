@@ -222,7 +222,7 @@ error latest.json:5:37: `visibility` must be \"full\" or \"summary\" [CB210]
 }
 
 #[test]
-fn descriptions_of_parameters_go_by_the_name_of_the_seed_as_well() {
+fn parameter_descriptions_accept_the_seed_name() {
     let hash = hash();
     let tools = format!(
         r#"{{"t": {{"expected_contract_hash": "{hash}",

@@ -69,7 +69,7 @@ fn many_entries_that_are_wrong_or_stale_take_no_long_time() {
     let (_folder, store, _) =
         with_file(format!("{{{HEADER}, \"sections\": {{{}}}}}", wrong.join(",\n")).as_bytes());
     let error = store.resolve(&descriptor(), "latest").unwrap_err();
-    assert_eq!(error.diagnostics().len(), crate::json::MOST_FINDINGS);
+    assert_eq!(error.diagnostics().len(), crate::json::MAX_FINDINGS);
     let hash = text_hash("?");
     let stale: Vec<String> = (0..20_000)
         .map(|index| format!("\"s{index}\": {{\"body\": \"\", \"expected_hash\": \"{hash}\"}}"))
@@ -83,7 +83,7 @@ fn many_entries_that_are_wrong_or_stale_take_no_long_time() {
 }
 
 #[test]
-fn names_from_a_file_reach_a_report_without_their_control_characters() {
+fn reported_names_have_no_control_characters() {
     let (_folder, store, _) =
         with_file(format!("{{{HEADER}, \"sections\": {{\"a\\u001b[31m\": 1}}}}").as_bytes());
     let error = store.resolve(&descriptor(), "latest").unwrap_err();
@@ -130,7 +130,7 @@ mod links {
     }
 
     #[test]
-    fn a_link_inside_the_store_is_followed_and_a_store_may_be_a_link() {
+    fn links_inside_and_to_the_store_are_followed() {
         let (folder, store, file) = with_file(b"");
         store.upsert(&descriptor(), &one()).unwrap();
         fs::rename(&file, file.with_file_name("stable.json")).unwrap();

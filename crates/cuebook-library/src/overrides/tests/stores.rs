@@ -49,7 +49,7 @@ fn without_a_file_nothing_is_overridden_and_nothing_is_made() {
 }
 
 #[test]
-fn a_seeded_file_says_what_the_author_said_and_is_never_written_over() {
+fn a_seeded_file_equals_the_original_and_is_kept() {
     let (folder, store) = store();
     let resolved = store.seed(&descriptor(), "latest", &originals()).unwrap();
     assert_eq!(body(&resolved, "intro/tone"), Some("Be kind."));
@@ -73,7 +73,7 @@ fn a_seed_needs_every_original() {
 }
 
 #[test]
-fn an_override_of_an_original_that_changed_is_left_out_told_and_kept() {
+fn a_stale_override_is_skipped_reported_and_kept() {
     let (folder, store) = store();
     store.seed(&descriptor(), "latest", &originals()).unwrap();
     let mut now = descriptor();
@@ -83,10 +83,10 @@ fn an_override_of_an_original_that_changed_is_left_out_told_and_kept() {
     let resolved = store.resolve(&now, "latest").unwrap();
     assert_eq!(resolved.sections.keys().collect::<Vec<_>>(), [&path("rules")]);
     assert!(resolved.tools.is_empty());
-    let told: Vec<String> = resolved.stale.iter().map(|stale| stale.diagnostic().to_string()).collect();
+    let reported: Vec<String> = resolved.stale.iter().map(|stale| stale.diagnostic().to_string()).collect();
     let file = folder.path().join(FILE).display().to_string();
     assert_eq!(
-        told,
+        reported,
         [
             format!(
                 "{file}:5:5: the override of the section `intro` is stale: the original has changed since [CB211]"
@@ -385,7 +385,7 @@ fn write_own(root: &Path, writer: usize, each: usize) {
 }
 
 #[test]
-fn threads_that_write_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
+fn concurrent_writers_lose_nothing() {
     let (folder, store) = store();
     std::thread::scope(|scope| {
         for writer in 0..4 {

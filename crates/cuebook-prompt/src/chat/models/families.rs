@@ -48,7 +48,7 @@ const SENSES: &[&str] = &["text", "image", "audio", "video"];
 const IMAGE: &[&str] = &["image"];
 const AUDIO: &[&str] = &["audio"];
 const NONE: &[&str] = &[];
-/// The size of a window that is not known, or that there is none of.
+/// The size of a window that is unknown, or does not exist.
 const UNKNOWN: u64 = 0;
 
 const OPENAI: &[Family] = &[

@@ -1,21 +1,57 @@
 //! What must be true of a value beyond its shape.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value as Json};
 
 use super::value::Value;
 
-/// The largest program that a pattern may become.
-const PATTERN_SIZE: usize = 1 << 20;
+#[cfg(feature = "chat")]
+mod pattern {
+    use regex::{Regex, RegexBuilder};
+
+    /// The largest program that a pattern may become.
+    const SIZE: usize = 1 << 20;
+
+    pub(super) struct Pattern(Regex);
+
+    impl Pattern {
+        pub(super) fn new(pattern: &str) -> Result<Option<Pattern>, String> {
+            Ok(RegexBuilder::new(pattern).size_limit(SIZE).build().ok().map(Pattern))
+        }
+
+        pub(super) fn matches(&self, text: &str) -> bool {
+            self.0.is_match(text)
+        }
+    }
+}
+
+/// A program without the feature `chat` has no regular expressions.
+#[cfg(not(feature = "chat"))]
+mod pattern {
+    pub(super) enum Pattern {}
+
+    impl Pattern {
+        pub(super) fn new(_pattern: &str) -> Result<Option<Pattern>, String> {
+            Err("cannot be checked: this program was built without the feature `chat`, which checks patterns"
+                .to_owned())
+        }
+
+        pub(super) fn matches(&self, _text: &str) -> bool {
+            match *self {}
+        }
+    }
+}
+
+use pattern::Pattern;
 
 /// Checks constraints, and remembers the patterns that it has compiled: a list has a record a thousand times.
 #[derive(Default)]
 pub(super) struct Constraints<'s> {
     /// `None` for a pattern that Rust's notation of regular expressions does not have, such as one that looks ahead. Such
     /// a pattern is sent to the model and not checked.
-    patterns: HashMap<&'s str, Option<Regex>>,
+    patterns: HashMap<&'s str, Option<Pattern>>,
 }
 
 impl<'s> Constraints<'s> {
@@ -27,11 +63,11 @@ impl<'s> Constraints<'s> {
         bounds(constraints, value)?;
         length(constraints, value)?;
         if let (Some(Json::String(pattern)), Value::Text(text)) = (constraints.get("pattern"), value) {
-            let compiled = self
-                .patterns
-                .entry(pattern)
-                .or_insert_with(|| RegexBuilder::new(pattern).size_limit(PATTERN_SIZE).build().ok());
-            if compiled.as_ref().is_some_and(|regex| !regex.is_match(text)) {
+            let compiled = match self.patterns.entry(pattern) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Pattern::new(pattern)?),
+            };
+            if compiled.as_ref().is_some_and(|compiled| !compiled.matches(text)) {
                 return Err(format!("does not match pattern {pattern}"));
             }
         }

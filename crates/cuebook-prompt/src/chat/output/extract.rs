@@ -11,9 +11,9 @@ use super::scan::Scan;
 /// Why there is no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The code block is none: this does not belong there.
+    /// The code block is not JSON: this does not belong there.
     BadBlock(usize),
-    /// There is none anywhere. What begins here, if anything does, goes on to the end of the reply without being closed.
+    /// There is no JSON. What begins here, if anything does, goes on to the end of the reply without being closed.
     Nothing(Option<usize>),
 }
 

@@ -10,8 +10,8 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use super::constraint::Constraints;
+use super::date_time;
 use super::extract::is_space;
-use super::moment;
 use super::value::{Int, Value};
 use crate::error::nearest;
 use crate::prompt::{Extras, Field, Record, Shape};
@@ -256,7 +256,7 @@ impl<'s> Fit<'s> {
             Value::Text(text) => Some(text.clone()),
             other => self.rules.coerce.then(|| other.to_str()),
         };
-        let moment = |is: fn(&str) -> bool| text().filter(|text| is(text)).map(Value::Text);
+        let date_time = |is: fn(&str) -> bool| text().filter(|text| is(text)).map(Value::Text);
         let (name, read) = match shape {
             Shape::Text => ("str", text().map(Value::Text)),
             Shape::Path => ("Path", text().map(Value::Text)),
@@ -277,10 +277,10 @@ impl<'s> Fit<'s> {
                 };
                 ("float", read.map(Value::Float))
             }
-            Shape::DateTime => ("datetime", moment(moment::is_date_time)),
-            Shape::Date => ("date", moment(moment::is_date)),
-            Shape::Time => ("time", moment(moment::is_time)),
-            Shape::Uuid => ("UUID", text().and_then(|text| moment::uuid(&text)).map(Value::Text)),
+            Shape::DateTime => ("datetime", date_time(date_time::is_date_time)),
+            Shape::Date => ("date", date_time(date_time::is_date)),
+            Shape::Time => ("time", date_time(date_time::is_time)),
+            Shape::Uuid => ("UUID", text().and_then(|text| date_time::uuid(&text)).map(Value::Text)),
             // Everything else has been seen to before.
             _ => ("value", None),
         };
@@ -362,7 +362,7 @@ fn to_int(value: &Value) -> Option<Int> {
 fn to_float(value: &Value) -> Option<f64> {
     match value {
         Value::Text(text) => digits(text)?.parse().ok(),
-        // A whole number that is too large for a float is none.
+        // A whole number that is too large for a float is refused.
         Value::Int(number) => Some(number.to_f64()).filter(|number| number.is_finite()),
         other => other.number(),
     }

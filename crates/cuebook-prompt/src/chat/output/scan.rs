@@ -120,7 +120,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Where a number or a word ends; `None` if there is none.
+    /// Where a number or a word ends; `None` if it is missing.
     fn word(&self, at: usize) -> Option<usize> {
         let rest = self.bytes.get(at..)?;
         for word in ["null", "true", "false", "NaN", "Infinity", "-Infinity"] {

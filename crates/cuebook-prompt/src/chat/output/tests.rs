@@ -25,7 +25,7 @@ fn value(shape: Shape, json: &str) -> std::result::Result<Json, String> {
 }
 
 #[test]
-fn numbers_of_any_length_keep_their_digits_in_rust_types_and_in_texts() {
+fn long_numbers_keep_their_digits() {
     #[derive(Deserialize)]
     struct Big {
         v: u128,
@@ -42,7 +42,7 @@ fn numbers_of_any_length_keep_their_digits_in_rust_types_and_in_texts() {
 }
 
 #[test]
-fn numbers_that_json_does_not_know_are_refused_where_they_would_be_lost() {
+fn numbers_outside_json_are_refused() {
     assert_eq!(value(Shape::Number, "NaN"), Err("v: nan is not a valid JSON number".into()));
     assert_eq!(value(Shape::Number, "\"-inf\""), Err("v: -inf is not a valid JSON number".into()));
     assert_eq!(
@@ -271,7 +271,7 @@ fn hostile_replies_take_time_in_proportion_to_their_length() {
 }
 
 #[test]
-fn fences_inside_a_string_do_not_end_the_block_that_it_stands_in() {
+fn fences_inside_a_string_do_not_end_the_block() {
     let record = Arc::new(Record::new("Fix").field(Field::new("patch", Shape::Text)));
     let spec = OutputSpec::object(record);
     let reply = "Here:\n```json\n{\"patch\": \"```rust\\nfn a() {}\\n``` done\"}\n```\nBye.";

@@ -48,7 +48,7 @@ impl Int {
         Some(text.parse().map_or_else(|_| Int::Big(text), Int::Small))
     }
 
-    /// A number without what is behind its point; `None` if it is none or infinite.
+    /// A number without what is behind its point; `None` if it is not a number or infinite.
     pub fn truncate(number: f64) -> Option<Int> {
         number.is_finite().then(|| Int::parse(&format!("{:.0}", number.trunc()))).flatten()
     }

@@ -2,17 +2,17 @@
 
 use serde_json::Value as Json;
 
-use super::look::Look;
-use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::reply_value::ReplyValue;
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, spoken};
 use crate::error::Result;
 
-pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
     let content = reply.need("content")?;
     let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
-    let mut carry = Carry::default();
+    let mut provider_state = ProviderState::default();
     for block in content.items()? {
         block.object()?;
-        carry.thought(block.value);
+        provider_state.thought(block.value);
         match block.value.get("type").and_then(Json::as_str) {
             Some("text") => text.push_str(block.need("text")?.text()?),
             Some("thinking") => thinking.push_str(block.text_of("thinking")?.unwrap_or_default()),
@@ -27,8 +27,8 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     }
     let finish = reply.note("stop_reason");
     if is_pause(finish.as_deref()) && calls.is_empty() {
-        let says = |block: &Look<'_, '_>| block.value.get("text").and_then(Json::as_str) != Some("");
-        carry.paused = content.items()?.filter(says).map(|block| block.value.clone()).collect();
+        let says = |block: &ReplyValue<'_, '_>| block.value.get("text").and_then(Json::as_str) != Some("");
+        provider_state.paused = content.items()?.filter(says).map(|block| block.value.clone()).collect();
     }
     let answer = if finish.as_deref() == Some("refusal") {
         Reply::Refusal(some_text(text).unwrap_or_else(|| refusal(reply.value)))
@@ -42,7 +42,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry,
+        provider_state,
     })
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value as Json};
 
-use super::look::bad;
+use super::reply_value::bad;
 use crate::error::Result;
 use crate::json::kind_of;
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_object_inside_a_cut_off_one_is_not_taken_for_the_arguments() {
+    fn an_object_inside_a_truncated_one_is_not_the_arguments() {
         assert!(parse_arguments(r#"{"filter": {"id": 1}, "limit": "#).is_err());
     }
 

@@ -3,11 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::look::{Look, bad};
-use super::{Answer, Api, Carry, Reply, Usage};
+use super::reply_value::{ReplyValue, bad};
+use super::{Answer, Api, ProviderState, Reply, Usage};
 use crate::error::Result;
 
-pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>) -> Result<Answer> {
     let data = reply.need("data")?;
     let mut vectors = Vec::new();
     for (position, item) in data.items()?.enumerate() {
@@ -30,12 +30,12 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
         finish: None,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry: Carry::default(),
+        provider_state: ProviderState::default(),
     })
 }
 
 /// A vector: numbers, or the bytes of 32-bit floats in base64 (`encoding_format: base64`).
-fn vector(embedding: &Look<'_, '_>) -> Result<Vec<f64>> {
+fn vector(embedding: &ReplyValue<'_, '_>) -> Result<Vec<f64>> {
     let Some(text) = embedding.value.as_str() else {
         return embedding
             .items()?

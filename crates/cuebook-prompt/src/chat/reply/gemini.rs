@@ -2,13 +2,13 @@
 
 use serde_json::Value as Json;
 
-use super::look::{Look, bad, failed};
-use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, shown, some_text};
+use super::reply_value::{ReplyValue, bad, failed};
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, shown, some_text};
 use crate::error::Result;
 
-pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
     reply.object()?;
-    let mut said = Said::default();
+    let mut content = CandidateContent::default();
     let mut finish = None;
     let mut refusal = blocked_prompt(reply.value);
     if refusal.is_none() {
@@ -18,31 +18,32 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         };
         candidate.object()?;
         finish = candidate.note("finishReason");
-        said.add(&candidate)?;
-        if let Some(failure) = malformed(candidate.value).filter(|_| said.is_empty()) {
+        content.add(&candidate)?;
+        if let Some(failure) = malformed(candidate.value).filter(|_| content.is_empty()) {
             return Err(failed(failure, Some(UNREADABLE_CALL.to_owned())));
         }
         refusal = stopped(candidate.value);
     }
-    let carry = Carry { signatures: std::mem::take(&mut said.signatures), ..Carry::default() };
+    let provider_state =
+        ProviderState { signatures: std::mem::take(&mut content.signatures), ..ProviderState::default() };
     let answer = match refusal {
         Some(refusal) => Reply::Refusal(refusal),
-        None => shown(said.calls, said.text, said.images, outputs),
+        None => shown(content.calls, content.text, content.images, outputs),
     };
     Ok(Answer {
         reply: answer,
-        thinking: some_text(said.thinking),
+        thinking: some_text(content.thinking),
         usage: Usage::read(Api::Gemini, reply.value.get("usageMetadata")),
         finish,
         model: reply.note("modelVersion"),
         id: reply.note("responseId"),
-        carry,
+        provider_state,
     })
 }
 
 /// What the parts of a candidate say together.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct CandidateContent {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) calls: Vec<ToolCall>,
@@ -54,13 +55,13 @@ pub(super) struct Said {
     pub(super) earlier_calls: usize,
 }
 
-impl Said {
+impl CandidateContent {
     fn is_empty(&self) -> bool {
         self.text.is_empty() && self.calls.is_empty() && self.images.is_empty()
     }
 
     /// Adds the parts of a candidate. One that was stopped at once has no content.
-    pub(super) fn add(&mut self, candidate: &Look<'_, '_>) -> Result<()> {
+    pub(super) fn add(&mut self, candidate: &ReplyValue<'_, '_>) -> Result<()> {
         let Some(content) = candidate.get("content") else { return Ok(()) };
         content.object()?;
         let Some(parts) = content.get("parts") else { return Ok(()) };

@@ -1,10 +1,10 @@
 //! OpenAI's images.
 
-use super::look::{Look, bad};
-use super::{Answer, Api, Carry, Usage, pictures};
+use super::reply_value::{ReplyValue, bad};
+use super::{Answer, Api, ProviderState, Usage, pictures};
 use crate::error::Result;
 
-pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>) -> Result<Answer> {
     let data = reply.need("data")?;
     let mut images = Vec::new();
     for item in data.items()? {
@@ -28,6 +28,6 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
         finish: None,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry: Carry::default(),
+        provider_state: ProviderState::default(),
     })
 }

@@ -2,15 +2,15 @@
 
 use serde_json::Value as Json;
 
-use super::carry;
-use super::look::{Look, bad};
-use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::provider_state;
+use super::reply_value::{ReplyValue, bad};
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, spoken};
 use crate::error::Result;
 
 /// What is said when a filter took the answer and left no words.
 pub(super) const WITHHELD: &str = "a content filter withheld the answer";
 
-pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
     let choices = reply.need("choices")?;
     let Some(choice) = choices.items()?.next() else {
         return Err(bad("`choices` is empty, but must hold one answer").with("path", "choices"));
@@ -21,7 +21,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     let (text, refused) = content(&message)?;
     let calls = calls(&message)?;
     let listed = message.value.get("tool_calls").and_then(Json::as_array);
-    let signatures = listed.into_iter().flatten().map(carry::signature).collect();
+    let signatures = listed.into_iter().flatten().map(provider_state::signature).collect();
     let refusal = message.text_of("refusal")?.map(str::to_owned).or(refused).and_then(some_text);
     let answer = match refusal {
         Some(refusal) if calls.is_empty() && text.is_empty() => Reply::Refusal(refusal),
@@ -36,12 +36,12 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry: Carry { signatures, ..Carry::default() },
+        provider_state: ProviderState { signatures, ..ProviderState::default() },
     })
 }
 
 /// The text of a message: a string, or the parts that some gateways make of it; and the words of a refusal among them.
-pub(super) fn content(message: &Look<'_, '_>) -> Result<(String, Option<String>)> {
+pub(super) fn content(message: &ReplyValue<'_, '_>) -> Result<(String, Option<String>)> {
     let Some(content) = message.get("content") else { return Ok((String::new(), None)) };
     if let Some(text) = content.value.as_str() {
         return Ok((text.to_owned(), None));
@@ -60,9 +60,9 @@ pub(super) fn content(message: &Look<'_, '_>) -> Result<(String, Option<String>)
     Ok((text, refusal))
 }
 
-fn calls(message: &Look<'_, '_>) -> Result<Vec<ToolCall>> {
+fn calls(message: &ReplyValue<'_, '_>) -> Result<Vec<ToolCall>> {
     let Some(list) = message.get("tool_calls") else { return Ok(Vec::new()) };
-    let call = |call: Look<'_, '_>| {
+    let call = |call: ReplyValue<'_, '_>| {
         let id = call.text_of("id")?.unwrap_or_default().to_owned();
         // A custom tool takes text in a grammar of its own rather than JSON.
         let (tool, arguments) = match call.get("custom") {

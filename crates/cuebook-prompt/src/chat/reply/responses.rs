@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::look::{Look, bad, failed};
 use super::openai::WITHHELD;
-use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, shown, some_text};
+use super::reply_value::{ReplyValue, bad, failed};
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, shown, some_text};
 use crate::error::Result;
 
-pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
+pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
     reply.object()?;
     match reply.value.get("status").and_then(Json::as_str) {
         Some("failed") => return Err(failed("the provider failed: no reason was given", None)),
@@ -19,7 +19,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         }
         _ => {}
     }
-    let mut said = Said::default();
+    let mut said = OutputContent::default();
     match reply.get("output") {
         Some(output) => output.items()?.try_for_each(|item| said.add(&item))?,
         // Client libraries offer the text by this name, and some gateways send nothing else.
@@ -43,7 +43,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry: said.carry,
+        provider_state: said.provider_state,
     })
 }
 
@@ -55,17 +55,17 @@ pub(super) fn finish(response: &Json) -> Option<String> {
 
 /// What the items of an output say together.
 #[derive(Default)]
-struct Said {
+struct OutputContent {
     text: String,
     refusal: String,
     thinking: String,
     calls: Vec<ToolCall>,
     images: Vec<String>,
-    carry: Carry,
+    provider_state: ProviderState,
 }
 
-impl Said {
-    fn add(&mut self, item: &Look<'_, '_>) -> Result<()> {
+impl OutputContent {
+    fn add(&mut self, item: &ReplyValue<'_, '_>) -> Result<()> {
         item.object()?;
         match item.value.get("type").and_then(Json::as_str) {
             Some("message") => {
@@ -81,7 +81,7 @@ impl Said {
             Some("function_call") => self.calls.push(call(item, "arguments")?),
             Some("custom_tool_call") => self.calls.push(call(item, "input")?),
             Some("reasoning") => {
-                self.carry.thought(item.value);
+                self.provider_state.thought(item.value);
                 for key in ["summary", "content"] {
                     let texts = item.list(key)?.into_iter().filter_map(|part| part.get("text")?.as_str());
                     self.thinking.extend(texts);
@@ -96,7 +96,7 @@ impl Said {
 }
 
 /// A call among the items: its result must name `call_id`, not the item's own id.
-pub(super) fn call(item: &Look<'_, '_>, arguments: &'static str) -> Result<ToolCall> {
+pub(super) fn call(item: &ReplyValue<'_, '_>, arguments: &'static str) -> Result<ToolCall> {
     let id = match item.text_of("call_id")? {
         Some(id) => id,
         None => item.text_of("id")?.unwrap_or_default(),

@@ -2,7 +2,7 @@
 //!
 //! This module knows the format and no provider's events. It reads no connection: the owner of one feeds it.
 
-use super::look::bad;
+use super::reply_value::bad;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// The most bytes that one event may have before it is refused: pictures travel in events too.

@@ -15,8 +15,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::anthropic::is_pause;
-use super::look::{Look, bad};
-use super::{Answer, Api, Carry, Reply, SseEvent, ToolCall, Usage, label, provider_error, shown, some_text};
+use super::reply_value::{ReplyValue, bad};
+use super::{
+    Answer, Api, ProviderState, Reply, SseEvent, ToolCall, Usage, label, provider_error, shown, some_text,
+};
 use crate::error::{Code, Error, Result};
 
 /// A piece of a reply.
@@ -199,7 +201,7 @@ impl Stream {
         if self.failed.is_some() {
             return Vec::new();
         }
-        let look = Look::new(event);
+        let look = ReplyValue::new(event);
         if let Some(error) = provider_error(&look) {
             return self.provider_failed(&error);
         }
@@ -271,7 +273,7 @@ impl Stream {
                         chunks.extend(calls.iter().cloned().map(Chunk::Tool));
                         answer = Some(self.answer(calls));
                         if let Some(answer) = &mut answer {
-                            answer.carry.signatures = signatures;
+                            answer.provider_state.signatures = signatures;
                         }
                     }
                     Err(error) => {
@@ -337,10 +339,10 @@ impl Stream {
     }
 
     fn answer(&mut self, calls: Vec<ToolCall>) -> Answer {
-        let mut carry = Carry::default();
-        self.thoughts.values().for_each(|block| carry.thought(block));
+        let mut provider_state = ProviderState::default();
+        self.thoughts.values().for_each(|block| provider_state.thought(block));
         if is_pause(self.finish.as_deref()) && calls.is_empty() {
-            carry.paused = self.blocks.content(&self.text, &self.thoughts);
+            provider_state.paused = self.blocks.content(&self.text, &self.thoughts);
         }
         Answer {
             reply: shown(calls, self.text.clone(), std::mem::take(&mut self.images), self.outputs),
@@ -349,7 +351,7 @@ impl Stream {
             finish: self.finish.take(),
             model: self.model.take(),
             id: self.id.take(),
-            carry,
+            provider_state,
         }
     }
 

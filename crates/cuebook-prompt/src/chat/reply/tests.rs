@@ -179,7 +179,7 @@ fn outputs_are_read_from_every_provider_that_speaks() {
 }
 
 #[test]
-fn text_that_is_no_json_stays_text_and_without_outputs_json_does_too() {
+fn non_json_stays_text_and_json_without_outputs_too() {
     for text in ["not json", "{\"a\": ", "", "{} {}"] {
         assert_eq!(structured(Api::OpenAiChat, chat(json!({"content": text}))), Reply::Text(text.into()));
     }
@@ -281,7 +281,7 @@ fn a_providers_failure_is_its_own_error() {
 }
 
 #[test]
-fn one_embedding_is_a_vector_and_several_are_a_list_in_the_order_of_the_texts() {
+fn several_embeddings_keep_the_order_of_texts() {
     assert_eq!(result(Api::OpenAiEmbeddings, json!({"data": [{"embedding": [1, 0.5]}]})), json!([1.0, 0.5]));
     let swapped = json!({"data": [{"index": 1, "embedding": [2]}, {"index": 0, "embedding": [1]}]});
     assert_eq!(result(Api::OpenAiEmbeddings, swapped), json!([[1.0], [2.0]]));

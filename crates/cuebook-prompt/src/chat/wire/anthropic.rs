@@ -5,8 +5,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM, THOUGHTS};
-use super::draft::{Draft, Said, Spot};
-use super::media::{self, Bytes, Found, is_web};
+use super::draft::{Draft, MessagePosition, WrittenBody};
+use super::media::{self, Bytes, MediaContent, is_web};
 use super::piece::{Members, Piece};
 use super::schema::Variant;
 use crate::chat::reply::PAUSED;
@@ -26,7 +26,7 @@ const MAX_TOKENS: u32 = 4096;
 
 const PICTURES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let system = draft.instructions()?;
     let messages = messages(&mut draft)?;
@@ -127,7 +127,7 @@ fn answers(blocks: &[Piece<'_>]) -> bool {
     blocks.iter().any(|block| block.is_of_type("tool_result"))
 }
 
-fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
+fn blocks<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Vec<Piece<'r>>> {
     if let Some(id) = draft.answers(spot)? {
         draft.leftover(spot, &[ANSWERS, "name", "is_error"]);
         let mut result: Members<'r> = vec![("type", "tool_result".into()), ("tool_use_id", id.into())];
@@ -166,7 +166,7 @@ fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
     Ok(blocks)
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
+fn content<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Vec<Piece<'r>>> {
     if spot.message.role == Role::Assistant {
         // Only to refuse what is not text; the texts stay apart.
         draft.only_text(spot)?;
@@ -189,7 +189,7 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> 
     Ok(blocks)
 }
 
-fn image(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn image(draft: &mut Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     if found.detail.is_some() {
         draft.warn("the `detail` of an image is not sent", "Anthropic has no such setting");
     }
@@ -207,7 +207,7 @@ fn image(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
     Ok(json!({"type": "image", "source": source}))
 }
 
-fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn file(draft: &mut Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     let media_type = found.media_type.as_deref();
     if media_type.is_some_and(|media_type| media_type.starts_with("image/")) {
         return image(draft, found);
@@ -244,7 +244,7 @@ fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
     Ok(Json::Object(block))
 }
 
-fn elsewhere(draft: &Draft<'_>, found: &Found<'_>, bytes: &Bytes<'_>) -> Result<Json> {
+fn elsewhere(draft: &Draft<'_>, found: &MediaContent<'_>, bytes: &Bytes<'_>) -> Result<Json> {
     match bytes {
         Bytes::Url(url) if is_web(url) => Ok(json!({"type": "url", "url": url})),
         Bytes::Id(id) => Ok(json!({"type": "file", "file_id": id})),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::draft::{Draft, Spot};
+use super::draft::{Draft, MessagePosition};
 use super::piece::{Members, Piece};
 use crate::chat::Role;
 use crate::error::Result;
@@ -53,7 +53,7 @@ impl<'m> Call<'m> {
 
 impl<'r> Draft<'r> {
     /// The calls that a message makes. The entries have OpenAI's form, or the flat one of a reply's result.
-    pub fn calls(&self, spot: Spot<'r>) -> Result<Vec<Call<'r>>> {
+    pub fn calls(&self, spot: MessagePosition<'r>) -> Result<Vec<Call<'r>>> {
         let mut calls = Vec::new();
         for key in [CALLS, ITEM] {
             let entries = match spot.message.metadata.get(key) {
@@ -79,7 +79,7 @@ impl<'r> Draft<'r> {
     }
 
     /// The arguments of a call as an object.
-    pub fn arguments(&self, spot: Spot<'_>, call: &Call<'_>) -> Result<Json> {
+    pub fn arguments(&self, spot: MessagePosition<'_>, call: &Call<'_>) -> Result<Json> {
         if call.arguments.trim().is_empty() {
             return Ok(json!({}));
         }
@@ -96,7 +96,7 @@ impl<'r> Draft<'r> {
     }
 
     /// The call that a message answers: every message of a tool has to say that.
-    pub fn answers(&self, spot: Spot<'r>) -> Result<Option<&'r str>> {
+    pub fn answers(&self, spot: MessagePosition<'r>) -> Result<Option<&'r str>> {
         match spot.message.metadata.get(ANSWERS).and_then(Json::as_str).filter(|id| !id.is_empty()) {
             None if spot.message.role == Role::Tool => Err(self.refuse(
                 spot,
@@ -108,7 +108,7 @@ impl<'r> Draft<'r> {
     }
 
     /// The name of the function that was called with this id before a message.
-    pub fn called(&self, spot: Spot<'r>, id: &str) -> Option<&'r str> {
+    pub fn called(&self, spot: MessagePosition<'r>, id: &str) -> Option<&'r str> {
         let earlier = self.spots().take(spot.index);
         let calls = earlier.filter_map(|spot| self.calls(spot).ok()).flatten();
         calls.filter(|call| call.id == id).map(|call| call.name).last()

@@ -7,8 +7,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, Call, FAILED, ITEM, THOUGHTS};
-use super::draft::{Draft, Said, Spot};
-use super::media::{Bytes, Found, is_web};
+use super::draft::{Draft, MessagePosition, WrittenBody};
+use super::media::{Bytes, MediaContent, is_web};
 use super::piece::{Members, Piece};
 use super::schema::Variant;
 use crate::chat::reply::{PAUSED, REASONING};
@@ -26,7 +26,7 @@ const OPTIONS: [(&str, &str); 8] = [
     ("allowMultipleToolCalls", "parallel_tool_calls"),
 ];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let mut messages = Vec::with_capacity(draft.request.messages.len());
     for spot in draft.spots() {
@@ -85,7 +85,7 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     Ok(tools)
 }
 
-fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
+fn message<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Piece<'r>> {
     let message = spot.message;
     if matches!(message.role, Role::Other(_)) {
         return Err(draft.unknown_role(spot));
@@ -126,7 +126,7 @@ fn known_attribute(role: &Role, key: &str) -> bool {
     }
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
+fn content<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Piece<'r>> {
     let parts = &spot.message.parts;
     let all_text = parts.iter().all(|part| matches!(part, Part::Text { .. }));
     if all_text || spot.message.role != Role::User {
@@ -147,7 +147,7 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
     Ok(Piece::List(blocks))
 }
 
-fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn image(draft: &Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     let mut image = Map::new();
     image.insert("url".into(), image_url(draft, found)?.into());
     if let Some(detail) = found.detail {
@@ -157,7 +157,7 @@ fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
 }
 
 /// A picture as OpenAI takes it: a URL or a `data:` URI.
-pub(super) fn image_url(draft: &Draft<'_>, found: &Found<'_>) -> Result<String> {
+pub(super) fn image_url(draft: &Draft<'_>, found: &MediaContent<'_>) -> Result<String> {
     match &found.bytes {
         Bytes::Url(url) if is_web(url) => Ok((*url).to_owned()),
         Bytes::Here(data) => found.data_uri(draft, data),
@@ -168,7 +168,7 @@ pub(super) fn image_url(draft: &Draft<'_>, found: &Found<'_>) -> Result<String> 
     }
 }
 
-fn audio(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn audio(draft: &mut Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     let Bytes::Here(data) = &found.bytes else {
         let why = "OpenAI does not fetch audio from a URL";
         return Err(found.refuse(draft, why, "pass a `data:` URI or the bytes in base64"));
@@ -186,7 +186,7 @@ fn audio(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
     Ok(json!({"type": "input_audio", "input_audio": {"data": data, "format": format}}))
 }
 
-fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn file(draft: &mut Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     let file = match &found.bytes {
         Bytes::Here(data) => {
             json!({"filename": found.file_name(), "file_data": found.data_uri(draft, data)?})

@@ -20,26 +20,26 @@ pub(super) struct Draft<'r> {
 }
 
 /// A body that is written, and what has to be said about it.
-pub(super) struct Said<'r> {
+pub(super) struct WrittenBody<'r> {
     pub body: Piece<'r>,
     pub notes: Vec<Diagnostic>,
 }
 
 /// A message, or a part of it, as people count them.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'m> {
+pub(super) struct MessagePosition<'m> {
     pub index: usize,
     pub message: &'m Message,
     part: Option<usize>,
 }
 
-impl<'m> Spot<'m> {
-    pub fn part(self, index: usize) -> Spot<'m> {
-        Spot { part: Some(index), ..self }
+impl<'m> MessagePosition<'m> {
+    pub fn part(self, index: usize) -> MessagePosition<'m> {
+        MessagePosition { part: Some(index), ..self }
     }
 }
 
-impl fmt::Display for Spot<'_> {
+impl fmt::Display for MessagePosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(part) = self.part {
             write!(f, "part {} of ", part + 1)?;
@@ -64,8 +64,12 @@ impl<'r> Draft<'r> {
     }
 
     /// The messages, with their numbers.
-    pub fn spots(&self) -> impl Iterator<Item = Spot<'r>> + use<'r> {
-        self.request.messages.iter().enumerate().map(|(index, message)| Spot { index, message, part: None })
+    pub fn spots(&self) -> impl Iterator<Item = MessagePosition<'r>> + use<'r> {
+        self.request.messages.iter().enumerate().map(|(index, message)| MessagePosition {
+            index,
+            message,
+            part: None,
+        })
     }
 
     /// Something is not sent, or is sent although it will probably be refused.
@@ -82,7 +86,12 @@ impl<'r> Draft<'r> {
     }
 
     /// The provider cannot take something.
-    pub fn refuse(&self, spot: Spot<'_>, why: impl fmt::Display, hint: impl Into<String>) -> Error {
+    pub fn refuse(
+        &self,
+        spot: MessagePosition<'_>,
+        why: impl fmt::Display,
+        hint: impl Into<String>,
+    ) -> Error {
         let diagnostic = Diagnostic::new(Code::UnsupportedContent, format!("{spot}: {why}")).hint(hint);
         let error = Error::new(ErrorKind::Wire, diagnostic).with("wire", self.api.as_str());
         let error = error.with("message_number", spot.index + 1);
@@ -105,13 +114,13 @@ impl<'r> Draft<'r> {
     }
 
     /// A role that only the caller knows.
-    pub fn unknown_role(&self, spot: Spot<'_>) -> Error {
+    pub fn unknown_role(&self, spot: MessagePosition<'_>) -> Error {
         let why = format!("{} does not accept the role `{}`", self.api.title(), spot.message.role);
         self.refuse(spot, why, "use one of: system, developer, user, assistant, tool")
     }
 
     /// The texts of a message that can hold nothing else, joined as Prompty joins them.
-    pub fn only_text(&self, spot: Spot<'r>) -> Result<Cow<'r, str>> {
+    pub fn only_text(&self, spot: MessagePosition<'r>) -> Result<Cow<'r, str>> {
         for (index, part) in spot.message.parts.iter().enumerate() {
             if let Some(what) = media_word(part) {
                 let whose = match spot.message.role {
@@ -136,7 +145,7 @@ impl<'r> Draft<'r> {
         Ok(joined(spot.message))
     }
 
-    /// The texts of the system's and the developer's messages as one; `None` if there is none. These interfaces have one
+    /// The texts of the system's and the developer's messages as one; `None` if it is missing. These interfaces have one
     /// place for them, in front of the conversation.
     pub fn instructions(&mut self) -> Result<Option<Cow<'r, str>>> {
         let mut texts = Vec::new();
@@ -164,7 +173,7 @@ impl<'r> Draft<'r> {
     }
 
     /// Says which attributes of a message are not sent.
-    pub fn leftover(&mut self, spot: Spot<'_>, sent: &[&str]) {
+    pub fn leftover(&mut self, spot: MessagePosition<'_>, sent: &[&str]) {
         for key in spot.message.metadata.keys().filter(|key| !sent.contains(&key.as_str())) {
             let hint = format!("{} has no such attribute", self.api.title());
             self.warn(format!("{spot}: the attribute `{key}` is not sent"), hint);
@@ -225,12 +234,12 @@ impl<'r> Draft<'r> {
     }
 
     /// Adds what the author passes on as it is, wherever nothing stands yet, and ends the body.
-    pub fn finish(self) -> Said<'r> {
+    pub fn finish(self) -> WrittenBody<'r> {
         self.finish_without(&[])
     }
 
     /// The same, without what the format sees to by itself.
-    pub fn finish_without(mut self, handled: &[&str]) -> Said<'r> {
+    pub fn finish_without(mut self, handled: &[&str]) -> WrittenBody<'r> {
         let additional = &self.request.model.options.additional_properties;
         for (key, value) in additional.iter().filter(|(key, _)| !handled.contains(&key.as_str())) {
             self.add(key, value);
@@ -239,8 +248,8 @@ impl<'r> Draft<'r> {
     }
 
     /// Ends the body as it is.
-    pub fn end(self) -> Said<'r> {
-        Said { body: Piece::Object(self.body), notes: self.notes }
+    pub fn end(self) -> WrittenBody<'r> {
+        WrittenBody { body: Piece::Object(self.body), notes: self.notes }
     }
 
     /// Adds a member that the author passes on as it is, without replacing any.

@@ -1,10 +1,10 @@
 //! OpenAI's embeddings: the texts of all messages, of any role.
 
-use super::draft::{Draft, Said};
+use super::draft::{Draft, WrittenBody};
 use super::piece::Piece;
 use crate::error::Result;
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let mut texts = Vec::new();
     for spot in draft.spots() {

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM};
-use super::draft::{Draft, Said, Spot, joined};
+use super::draft::{Draft, MessagePosition, WrittenBody, joined};
 use super::media::{Bytes, is_web};
 use super::piece::{Members, Piece};
 use super::schema::{self, Variant};
@@ -40,7 +40,7 @@ const BESIDE: [&str; 11] = [
     "store",
 ];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     let system = draft.instructions()?;
     let contents = contents(&mut draft)?;
     draft.put("contents", contents);
@@ -151,7 +151,7 @@ fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
     Ok(turns.into_iter().map(turn).collect())
 }
 
-fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
+fn parts<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Vec<Piece<'r>>> {
     if let Some(id) = draft.answers(spot)? {
         return result(draft, spot, id).map(|part| vec![part]);
     }
@@ -177,7 +177,7 @@ fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
 }
 
 /// What a tool answered. Gemini knows it by the function's name.
-fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &'r str) -> Result<Piece<'r>> {
+fn result<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>, id: &'r str) -> Result<Piece<'r>> {
     draft.leftover(spot, &[ANSWERS, "name"]);
     let said = spot.message.metadata.get("name").and_then(Json::as_str);
     let name = said.or_else(|| draft.called(spot, id)).ok_or_else(|| {
@@ -206,7 +206,7 @@ fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &'r str) -> Result<Piec
     Ok(Piece::object([("functionResponse", Piece::Object(object))]))
 }
 
-fn blob<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, media: &'r Media) -> Result<Json> {
+fn blob<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>, media: &'r Media) -> Result<Json> {
     let found = draft.media(spot, media)?;
     if found.detail.is_some() {
         draft.warn(

@@ -1,10 +1,10 @@
 //! OpenAI's pictures: what the user asked for last.
 
-use super::draft::{Draft, Said};
+use super::draft::{Draft, WrittenBody};
 use crate::chat::Role;
 use crate::error::Result;
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let last = draft.spots().filter(|spot| spot.message.role == Role::User).last();
     let mut texts = Vec::new();

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-use super::draft::{Draft, Spot};
+use super::draft::{Draft, MessagePosition};
 use crate::chat::Media;
+use crate::chat::media_type::{TYPES, guess};
 use crate::error::Result;
 
 /// Where the bytes are.
@@ -22,7 +23,7 @@ pub(super) enum Bytes<'m> {
 }
 
 /// Something that is not text.
-pub(super) struct Found<'m> {
+pub(super) struct MediaContent<'m> {
     pub bytes: Bytes<'m>,
     /// What it is, as in `image/png`, if that is said or can be seen.
     pub media_type: Option<String>,
@@ -32,12 +33,12 @@ pub(super) struct Found<'m> {
     pub detail: Option<&'m str>,
     /// The `data:` URI that it was passed as, if its bytes are in base64 there.
     written: Option<&'m str>,
-    spot: Spot<'m>,
+    spot: MessagePosition<'m>,
 }
 
 impl<'r> Draft<'r> {
     /// Finds out where the bytes of a part are, and what it is.
-    pub fn media(&self, spot: Spot<'r>, media: &'r Media) -> Result<Found<'r>> {
+    pub fn media(&self, spot: MessagePosition<'r>, media: &'r Media) -> Result<MediaContent<'r>> {
         let source = media.source.trim();
         let (mut uri_type, mut written) = (None, None);
         let bytes = if let Some(rest) = strip_scheme(source, "data") {
@@ -75,11 +76,11 @@ impl<'r> Draft<'r> {
         };
         let media_type = said.or(uri_type).or_else(|| name.and_then(guess).map(str::to_owned)).or_else(seen);
         let detail = media.detail.as_deref().filter(|detail| !detail.is_empty());
-        Ok(Found { bytes, media_type, name, detail, written, spot })
+        Ok(MediaContent { bytes, media_type, name, detail, written, spot })
     }
 }
 
-impl Found<'_> {
+impl MediaContent<'_> {
     /// What it is; refused if unknown.
     pub fn known_type(&self, draft: &Draft<'_>) -> Result<&str> {
         self.media_type.as_deref().ok_or_else(|| {
@@ -183,15 +184,6 @@ fn clean(media_type: &str) -> String {
     }
 }
 
-/// What the ending of a URL or a file name says.
-#[doc(hidden)]
-pub fn guess(name: &str) -> Option<&'static str> {
-    let path = name.split(['?', '#']).next().unwrap_or_default();
-    let file = path.rsplit('/').next().unwrap_or_default();
-    let ending = file.rsplit_once('.')?.1.to_lowercase();
-    TYPES.iter().find(|(known, _)| *known == ending).map(|(_, media_type)| *media_type)
-}
-
 /// What the first bytes say.
 fn look(data: &str) -> Option<&'static str> {
     // 16 characters of base64 are 12 bytes, enough for every mark below.
@@ -215,50 +207,12 @@ fn clip(source: &str) -> String {
     if short.len() < source.len() { format!("{short}…") } else { short }
 }
 
-/// Endings, and what they stand for; the first ending of a type is the one that a made-up name gets.
-const TYPES: [(&str, &str); 31] = [
-    ("png", "image/png"),
-    ("jpg", "image/jpeg"),
-    ("jpeg", "image/jpeg"),
-    ("gif", "image/gif"),
-    ("webp", "image/webp"),
-    ("heic", "image/heic"),
-    ("heif", "image/heif"),
-    ("bmp", "image/bmp"),
-    ("svg", "image/svg+xml"),
-    ("wav", "audio/wav"),
-    ("mp3", "audio/mpeg"),
-    ("flac", "audio/flac"),
-    ("ogg", "audio/ogg"),
-    ("opus", "audio/ogg"),
-    ("aac", "audio/aac"),
-    ("m4a", "audio/mp4"),
-    ("aiff", "audio/aiff"),
-    ("mp4", "video/mp4"),
-    ("webm", "video/webm"),
-    ("mov", "video/quicktime"),
-    ("pdf", "application/pdf"),
-    ("txt", "text/plain"),
-    ("md", "text/markdown"),
-    ("html", "text/html"),
-    ("htm", "text/html"),
-    ("csv", "text/csv"),
-    ("xml", "text/xml"),
-    ("json", "application/json"),
-    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
-    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
-    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_media_type_is_read_from_an_ending_or_from_the_first_bytes() {
-        assert_eq!(guess("https://example.com/a/photo.JPG?size=2#top"), Some("image/jpeg"));
-        assert_eq!(guess("report.pdf"), Some("application/pdf"));
-        assert_eq!(guess("https://example.com"), None);
+    fn a_media_type_is_read_from_the_first_bytes() {
         assert_eq!(look(&STANDARD.encode(b"\x89PNG\r\n\x1a\n0000")), Some("image/png"));
         assert_eq!(look(&STANDARD.encode(b"RIFF0000WEBPVP8 ")), Some("image/webp"));
         assert_eq!(look(&STANDARD.encode(b"RIFF0000WAVEfmt ")), Some("audio/wav"));

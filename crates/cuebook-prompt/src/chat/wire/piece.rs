@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::kept::Kept;
+use super::cached_tools::CachedTools;
 
 /// The members of an object, in order.
 pub(super) type Members<'r> = Vec<(&'r str, Piece<'r>)>;
@@ -21,7 +21,7 @@ pub(super) enum Piece<'r> {
     Object(Members<'r>),
     Json(Cow<'r, Json>),
     /// What was written before.
-    Kept(Arc<Kept>),
+    Kept(Arc<CachedTools>),
 }
 
 impl<'r> Piece<'r> {
@@ -59,7 +59,7 @@ impl<'r> Piece<'r> {
                 members.into_iter().map(|(key, value)| (key.to_owned(), value.into_json())).collect(),
             ),
             Piece::Json(json) => json.into_owned(),
-            Piece::Kept(kept) => kept.json.clone(),
+            Piece::Kept(cached_tools) => cached_tools.json.clone(),
         }
     }
 
@@ -68,8 +68,8 @@ impl<'r> Piece<'r> {
         match self {
             Piece::Text(text) => serde_json::to_writer(out, &**text),
             Piece::Json(json) => serde_json::to_writer(out, &**json),
-            Piece::Kept(kept) => {
-                out.extend_from_slice(&kept.bytes);
+            Piece::Kept(cached_tools) => {
+                out.extend_from_slice(&cached_tools.bytes);
                 Ok(())
             }
             Piece::List(items) => {

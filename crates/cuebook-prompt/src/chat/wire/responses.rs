@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM};
 use super::chat::{image_url, structured_output};
-use super::draft::{Draft, Said, Spot};
-use super::media::{Bytes, Found, is_web};
+use super::draft::{Draft, MessagePosition, WrittenBody};
+use super::media::{Bytes, MediaContent, is_web};
 use super::piece::Piece;
 use super::schema::Variant;
 use crate::chat::reply::REASONING;
@@ -22,7 +22,7 @@ const OPTIONS: [(&str, &str); 4] = [
 /// Fields that say elsewhere what a conversation is about.
 const INSTEAD_OF_INPUT: [&str; 4] = ["input", "previous_response_id", "conversation", "prompt"];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<WrittenBody<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     if let Some(instructions) = draft.instructions()? {
         draft.put("instructions", instructions);
@@ -65,7 +65,7 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     Ok(tools)
 }
 
-fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Piece<'r>>) -> Result<()> {
+fn item<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>, items: &mut Vec<Piece<'r>>) -> Result<()> {
     let message = spot.message;
     match message.role {
         Role::System | Role::Developer => return Ok(()),
@@ -116,7 +116,7 @@ fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Piece<'r>>) -
     Ok(())
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
+fn content<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Piece<'r>> {
     let parts = &spot.message.parts;
     if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
         return draft.only_text(spot).map(Piece::Text);
@@ -140,7 +140,7 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
     Ok(Piece::List(blocks))
 }
 
-fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn image(draft: &Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     let detail = found.detail.unwrap_or("auto");
     if let Bytes::Id(id) = &found.bytes {
         return Ok(json!({"type": "input_image", "file_id": id, "detail": detail}));
@@ -148,7 +148,7 @@ fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
     Ok(json!({"type": "input_image", "image_url": image_url(draft, found)?, "detail": detail}))
 }
 
-fn file(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
+fn file(draft: &Draft<'_>, found: &MediaContent<'_>) -> Result<Json> {
     Ok(match &found.bytes {
         Bytes::Here(data) => json!({
             "type": "input_file",

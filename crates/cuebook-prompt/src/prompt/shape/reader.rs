@@ -7,16 +7,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde_json::{Map, Value as Json};
 
 use super::property::{constraints, of_format};
-use super::{Field, Record, Shape};
+use super::{Described, Field, Record, Shape};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::quoted;
 
 /// Shapes that a record may be made of when everything is written out.
-const MOST_SHAPES: usize = 20_000;
+const MAX_SHAPES: usize = 20_000;
 
 /// How deeply schemas may nest.
 const DEEPEST: usize = 64;
@@ -40,16 +39,20 @@ impl Record {
     /// assert!(record.fields[1].default.is_some(), "an `Option` may be left out");
     /// # Ok::<(), cuebook::Error>(())
     /// ```
-    pub fn of<T: JsonSchema>() -> Result<Arc<Record>> {
-        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
-        Record::from_json_schema(schema.as_value()).map(Arc::new)
+    pub fn of<T: Described>() -> Result<Arc<Record>> {
+        T::record()
     }
 
     /// The record that a JSON Schema describes. References may lead to `$defs` or `definitions` of the same schema.
     pub fn from_json_schema(schema: &Json) -> Result<Record> {
         let name = schema.get("title").and_then(Json::as_str).unwrap_or("Record").to_owned();
-        let mut reader =
-            Reader { root: schema, known: HashMap::new(), open: Vec::new(), path: Vec::new(), shapes: 0 };
+        let mut reader = ShapeReader {
+            root: schema,
+            known: HashMap::new(),
+            open: Vec::new(),
+            path: Vec::new(),
+            shapes: 0,
+        };
         let mut record = match reader.shape(schema, &name)? {
             Shape::Record(record) => Arc::unwrap_or_clone(record),
             // A struct without fields gives an object of which nothing is said.
@@ -71,7 +74,7 @@ fn text(schema: &Json, key: &str) -> Option<String> {
     schema.get(key).and_then(Json::as_str).map(str::to_owned)
 }
 
-struct Reader<'s> {
+struct ShapeReader<'s> {
     root: &'s Json,
     /// What references lead to, and how many shapes that is when it is written out.
     known: HashMap<&'s str, (Shape, usize)>,
@@ -82,7 +85,7 @@ struct Reader<'s> {
     shapes: usize,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> ShapeReader<'s> {
     fn refuse(&self, why: &str, hint: &str) -> Error {
         let place = match self.path.join(".") {
             path if path.is_empty() => "the schema".to_owned(),
@@ -95,8 +98,8 @@ impl<'s> Reader<'s> {
 
     fn count(&mut self, shapes: usize) -> Result<()> {
         self.shapes = self.shapes.saturating_add(shapes);
-        if self.shapes > MOST_SHAPES {
-            let why = format!("its schema has more than {MOST_SHAPES} parts");
+        if self.shapes > MAX_SHAPES {
+            let why = format!("its schema has more than {MAX_SHAPES} parts");
             return Err(self.refuse(&why, "use a smaller type, or `serde_json::Value` for a part of it"));
         }
         Ok(())

@@ -20,7 +20,7 @@ struct Author {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Mood {
+enum Feeling {
     /// All is well.
     Glad,
     Sad,
@@ -44,8 +44,8 @@ struct Article {
     stars: u8,
     author: Author,
     editor: Option<Author>,
-    mood: Mood,
-    second_mood: Option<Mood>,
+    feeling: Feeling,
+    second_mood: Option<Feeling>,
     sources: Vec<Source>,
     tags: BTreeSet<String>,
     scores: BTreeMap<String, f64>,
@@ -103,7 +103,7 @@ fn a_rust_type_gives_its_record() {
         }
         other => other.clone(),
     };
-    assert_eq!(sorted(&field("mood").shape), moods);
+    assert_eq!(sorted(&field("feeling").shape), moods);
     let Shape::Union(second) = &field("second_mood").shape else { panic!("optional") };
     assert_eq!((sorted(&second[0]), &second[1]), (moods, &Shape::Null));
     assert_eq!(field("second_mood").default, Some(Json::Null));
@@ -122,7 +122,7 @@ fn a_rust_type_gives_its_record() {
 }
 
 #[test]
-fn a_schema_refers_to_nothing_and_reading_it_gives_the_record_again() {
+fn a_schema_has_no_references_and_reads_back() {
     let record = Record::of::<Article>().unwrap();
     let schema = record.described_schema(Extras::Forbidden, &IndexMap::new());
     assert!(!schema.to_string().contains("$ref"));
@@ -154,7 +154,7 @@ fn a_type_that_holds_itself_is_refused_with_a_way_out() {
 
 #[test]
 fn what_is_no_record_is_refused() {
-    assert!(Record::of::<Mood>().is_err());
+    assert!(Record::of::<Feeling>().is_err());
     assert!(Record::of::<Vec<String>>().is_err());
     assert!(Record::from_json_schema(&json!(3)).is_err());
     assert!(
@@ -247,7 +247,7 @@ fn values_of_one_type_have_that_type_in_the_schema() {
 }
 
 #[test]
-fn descriptions_are_in_the_schema_when_asked_for_and_can_be_replaced() {
+fn schema_descriptions_are_optional_and_replaceable() {
     let inner =
         Record::new("Inner").describe("Inside.").field(Field::new("x", Shape::Integer).describe("X."));
     let record = Record::new("T")
@@ -273,14 +273,14 @@ fn properties_of_files_become_fields() {
     count.required = true;
     count.extra.insert("minimum".into(), json!(1));
     count.extra.insert("x-mine".into(), json!(1));
-    let mut mood = Property::new("mood", Kind::String);
-    mood.enum_values = vec![json!("glad"), json!("sad")];
-    mood.nullable = true;
+    let mut feeling = Property::new("mood", Kind::String);
+    feeling.enum_values = vec![json!("glad"), json!("sad")];
+    feeling.nullable = true;
     let mut day = Property::new("day", Kind::Custom("date".into()));
     day.default = Some(json!("2024-02-29"));
     let items = Property::new("", Kind::Object { properties: vec![Property::new("x", Kind::Float)] });
     let list = Property::new("list", Kind::Array { items: Box::new(items) });
-    let record = Record::from_properties("T", &[count, mood, day, list]);
+    let record = Record::from_properties("T", &[count, feeling, day, list]);
     assert_eq!(record.fields[0], Field::new("count", Shape::Integer).constrain("minimum", 1));
     let moods = Shape::Enum(vec![json!("glad"), json!("sad")]).optional();
     assert_eq!(record.fields[1], Field::new("mood", moods).or(Json::Null));

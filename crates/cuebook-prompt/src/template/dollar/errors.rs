@@ -86,7 +86,7 @@ impl Template {
             }
             Fault::Unprintable { place, too_large, .. } => {
                 let (kind, code, hint) = if too_large {
-                    let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml";
+                    let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it: cuebook allow";
                     (ErrorKind::Limit, Code::ValueTooLarge, hint)
                 } else {
                     let hint = "check where the value comes from: it is an error";

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Alone, Fault, Missing, Template};
+use super::{Fault, Missing, StandaloneTemplate, Template};
 use crate::source::Source;
 use crate::template::engine::Output;
 use crate::template::sink::Writer;
@@ -35,7 +35,7 @@ fn run(text: &str, values: Json, missing: Missing) -> Result<Output, Fault> {
 
 fn run_source(source: Arc<Source>, values: Json, missing: Missing) -> Result<Output, Fault> {
     let values = object(values);
-    let alone = Alone::new(Template::compile(source), missing);
+    let alone = StandaloneTemplate::new(Template::compile(source), missing);
     let output = alone.render(usize::MAX, |name| values.get(name).cloned())?;
     assert_covered(&output);
     Ok(output)

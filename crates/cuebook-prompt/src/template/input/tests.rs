@@ -98,7 +98,7 @@ fn every_byte_has_its_writer() {
 }
 
 #[test]
-fn white_space_around_the_whole_goes_also_where_a_value_brings_it() {
+fn outer_white_space_of_values_is_trimmed() {
     let text = "{input:a} {input:b}";
     let template = Template::compile(Source::new("d.md", text), 0..text.len());
     let write = |a: &str, b: &str| {

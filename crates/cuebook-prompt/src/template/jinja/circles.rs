@@ -112,7 +112,7 @@ impl Program {
                         format!("templates include each other more than {limit} deep"),
                     )
                     .at(place)
-                    .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml");
+                    .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow");
                     return Err(Error::new(ErrorKind::Limit, diagnostic));
                 }
                 depth.insert(target, level + 1);

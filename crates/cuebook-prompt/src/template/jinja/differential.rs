@@ -162,8 +162,8 @@ fn the_texts_of_the_cases_are_those_of_jinja2() {
     let theirs = render_theirs(&python, &cases);
     let differs = cases.iter().zip(&theirs).filter_map(|(case, theirs)| {
         let expected = case.expected.as_ref()?;
-        let told = || format!("{}\n  stored {expected:?}\n  theirs {theirs:?}", case.name);
-        (!agrees(expected, theirs)).then(told)
+        let reported = || format!("{}\n  stored {expected:?}\n  theirs {theirs:?}", case.name);
+        (!agrees(expected, theirs)).then(reported)
     });
     let failures: Vec<String> = differs.collect();
     say(format_args!("the texts of {} cases compared with Jinja2 {VERSION}", cases.len()));

@@ -110,7 +110,7 @@ fn hint(message: &str) -> Option<&'static str> {
 }
 
 /// Places that a report shows on the way to the one that failed, nearest first.
-pub(in crate::template) const MOST_CALLERS: usize = 8;
+pub(in crate::template) const MAX_CALLERS: usize = 8;
 
 /// A render that failed.
 pub(super) fn explain(template: &Template, values: Values<'_>, error: &EngineError, limit: usize) -> Error {
@@ -133,14 +133,15 @@ pub(super) fn explain(template: &Template, values: Values<'_>, error: &EngineErr
     if diagnostic.code == Code::TooDeep
         && let Some(circle) = template.program.include_circles().into_iter().next()
     {
-        let end = "if the recursion ends, raise `limits.recursion` in cuebook.toml";
+        let end =
+            "if the recursion ends, raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
         diagnostic = diagnostic.hint(format!("{}; {end}", circle.message));
     }
     // A recursion passes the same places again and again.
     let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
     for (name, range) in error.callers() {
         if let Some(place) = place(name, *range)
-            && shown.len() <= MOST_CALLERS
+            && shown.len() <= MAX_CALLERS
             && !shown.iter().any(|known| known.is_same(&place))
         {
             diagnostic = diagnostic.related(place.clone(), "used from here");
@@ -162,13 +163,13 @@ pub(in crate::template) fn output_too_large(main: &Source, limit: usize) -> Erro
 /// A render took more steps than it may.
 pub(in crate::template) fn out_of_fuel(fuel: u64) -> Diagnostic {
     Diagnostic::new(Code::OutOfFuel, format!("the template exceeded {fuel} steps"))
-        .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml")
+        .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml, and grant it: cuebook allow")
 }
 
 /// A render took more time than it may.
 fn out_of_time(late: OutOfTime) -> Diagnostic {
     Diagnostic::new(Code::OutOfFuel, late.to_string())
-        .hint("look for a loop that runs too often, or raise `limits.render_seconds` in cuebook.toml")
+        .hint("look for a loop that runs too often, or raise `limits.render_seconds` in cuebook.toml, and grant it: cuebook allow")
 }
 
 /// A template of a render that has no time left.
@@ -187,13 +188,11 @@ fn translate(template: &Template, values: Values<'_>, error: &EngineError) -> (E
             let message = format!("templates or macros are nested more than {} deep", settings.recursion);
             let message =
                 if error.message().starts_with("macros") { message } else { error.message().to_owned() };
-            let hint =
-                "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml";
+            let hint = "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
             return (ErrorKind::Limit, Diagnostic::new(Code::TooDeep, message).hint(hint));
         }
         Some(_) => {
-            let hint =
-                "raise `limits.string_bytes` or `limits.items` in cuebook.toml if the template needs it";
+            let hint = "if the template needs it, raise `limits.string_bytes` or `limits.items` in cuebook.toml, and grant it: cuebook allow";
             return (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, error.message()).hint(hint));
         }
         None => {}
@@ -256,8 +255,11 @@ error t.md:2:1: `{% if … %}` is not closed [CB304]
     #[test]
     fn blocks_that_lie_too_deep_in_each_other_have_a_way_out() {
         let text = format!("{}x{}", "{% if a %}".repeat(400), "{% endif %}".repeat(400));
-        let told = syntax_error(&text);
-        assert!(told.contains("nest too deeply here [CB505]") && told.contains("and include it"), "{told}");
+        let reported = syntax_error(&text);
+        assert!(
+            reported.contains("nest too deeply here [CB505]") && reported.contains("and include it"),
+            "{reported}"
+        );
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn used(label: &str, content: &str) -> HashSet<u64> {
         used.insert(1);
         let digits = rest.strip_prefix('-').unwrap_or_default();
         let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-        // Too long a number is none that a fence gets.
+        // No fence gets such a long number.
         if let Ok(number) = digits[..length].parse() {
             used.insert(number);
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::paths::Paths;
-use crate::template::lent::Lent;
+use crate::template::set_names::SetNames;
 
 /// Everything that a template mentions.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +76,7 @@ pub struct Reference {
     /// Whether it stands in a macro, which sees of the names around it only those that its text mentions.
     pub in_macro: bool,
     /// What the template has set there. Of a parent it is what has been set at the end: that is when the parent is rendered.
-    pub lent: Arc<Lent>,
+    pub set_names: Arc<SetNames>,
 }
 
 /// A block.

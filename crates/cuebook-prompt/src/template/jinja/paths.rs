@@ -12,9 +12,9 @@ pub(in crate::template) type Paths = BTreeSet<String>;
 const EVERYTHING: &str = ".";
 
 /// Paths in one set before they are cut to their names.
-pub(in crate::template) const MOST_PATHS: usize = 64;
+pub(in crate::template) const MAX_PATHS: usize = 64;
 /// Names in one set before it becomes [`EVERYTHING`].
-const MOST_NAMES: usize = 256;
+const MAX_NAMES: usize = 256;
 /// Bytes of one path before it is no longer lengthened.
 pub(in crate::template) const LONGEST_PATH: usize = 160;
 
@@ -39,17 +39,17 @@ pub(super) fn step(paths: Paths, key: &str) -> Paths {
 
 /// The same for a set that is still being put together: looked at only when it has grown well beyond its largest size.
 pub(super) fn capped(paths: Paths) -> Paths {
-    if paths.len() <= 2 * MOST_NAMES { paths } else { bounded(paths) }
+    if paths.len() <= 2 * MAX_NAMES { paths } else { bounded(paths) }
 }
 
 /// The set itself, or its names if it has grown too large, or everything if these are too many. So a set has a largest size, and a
 /// value that is put together from ever more variables does not take ever longer to follow.
 pub(super) fn bounded(paths: Paths) -> Paths {
-    if paths.len() <= MOST_PATHS {
+    if paths.len() <= MAX_PATHS {
         return paths;
     }
     let names: Paths = paths.iter().map(|path| root(path).to_owned()).collect();
-    if names.len() > MOST_NAMES || names.contains(EVERYTHING) {
+    if names.len() > MAX_NAMES || names.contains(EVERYTHING) {
         return Paths::from([EVERYTHING.to_owned()]);
     }
     names

@@ -283,13 +283,13 @@ fn symbol(operator: Binary) -> &'static str {
 mod tests {
     use super::*;
 
-    fn beyond(source: &str) -> Vec<(Range<usize>, String)> {
+    fn not_plain(source: &str) -> Vec<(Range<usize>, String)> {
         let settings = crate::template::jinja::Settings::default().portable();
         beyond_the_subset(&settings.environment().read("", source).0)
     }
 
     fn found(source: &str) -> Vec<String> {
-        beyond(source).into_iter().map(|(_, what)| what).collect()
+        not_plain(source).into_iter().map(|(_, what)| what).collect()
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn places_are_those_of_the_tag_or_the_name() {
         let source = "x\n{% set y = 1 %} {{ a|map('upper') }} {% if b is defined %}{% endif %} {{ a ~ b }}";
-        let found = beyond(source);
+        let found = not_plain(source);
         let texts: Vec<&str> = found.iter().map(|(range, _)| &source[range.clone()]).collect();
         assert_eq!(texts, ["{% set y = 1 %}", "map", "defined", "a ~ b"]);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuebook_template::{Environment, Error as EngineError, ErrorKind as EngineKind, Template};
 
-use super::guests::Guests;
+use super::included_prompts::IncludedPrompts;
 use super::names::{self, CallableKind, Names, ReferenceKind};
 use super::settings::Settings;
 use super::{errors, portable};
@@ -28,7 +28,7 @@ pub struct Program {
     pub(super) index: HashMap<String, usize>,
     links: BTreeMap<String, BTreeMap<String, Target>>,
     /// What it includes that other engines render. Their units come last in the list of units.
-    pub(super) guests: Guests,
+    pub(super) included_prompts: IncludedPrompts,
     /// How many units are its own.
     pub(super) own: usize,
 }
@@ -38,14 +38,14 @@ pub struct Program {
 enum Target {
     /// The name of a source.
     Source(String),
-    /// The number of a guest.
-    Guest(usize),
+    /// The number of an included prompt.
+    IncludedPrompt(usize),
 }
 
 /// What a template means by a name, for a render.
 pub(super) enum Linked {
     Template(Arc<Template>),
-    Guest(usize),
+    IncludedPrompt(usize),
 }
 
 impl Program {
@@ -59,7 +59,7 @@ impl Program {
             names: Vec::new(),
             index: HashMap::new(),
             links: BTreeMap::new(),
-            guests: Guests::default(),
+            included_prompts: IncludedPrompts::default(),
             own: 0,
         };
         let mut units = Vec::new();
@@ -83,10 +83,10 @@ impl Program {
                         target = Some((name, Target::Source(next.name().to_owned())));
                         queue.push_back(next);
                     } else if reference.kind == ReferenceKind::Include
-                        && let Some(guest) = loader.guest(name, &place())?
+                        && let Some(included) = loader.included(name, &place())?
                     {
-                        let number = program.guests.add(guest, place(), (units.len(), number));
-                        target = Some((name, Target::Guest(number)));
+                        let number = program.included_prompts.add(included, place(), (units.len(), number));
+                        target = Some((name, Target::IncludedPrompt(number)));
                     }
                     if target.is_some() {
                         break;
@@ -118,14 +118,14 @@ impl Program {
         }
         program.own = units.len();
         program.join_names();
-        if program.guests.len() > 0 {
-            let mut guests = std::mem::take(&mut program.guests);
-            guests.join(&program.names);
+        if program.included_prompts.len() > 0 {
+            let mut included_prompts = std::mem::take(&mut program.included_prompts);
+            included_prompts.join(&program.names);
             let target = |unit: usize, name: &String| program.target(units[unit].source().name(), name);
-            guests.settle(&program.names, 1, target, loader);
-            units.extend(guests.units());
-            program.names.extend(guests.names());
-            program.guests = guests;
+            included_prompts.settle(&program.names, 1, target, loader);
+            units.extend(included_prompts.units());
+            program.names.extend(included_prompts.names());
+            program.included_prompts = included_prompts;
         }
         program.units = Arc::new(units);
         program.check_parents()?;
@@ -180,7 +180,7 @@ impl Program {
     pub(super) fn linked(&self, name: &str, parent: &str) -> Result<Option<Linked>> {
         let Some(target) = self.links.get(parent).and_then(|links| links.get(name)) else { return Ok(None) };
         match target {
-            Target::Guest(number) => Ok(Some(Linked::Guest(*number))),
+            Target::IncludedPrompt(number) => Ok(Some(Linked::IncludedPrompt(*number))),
             Target::Source(name) => self.named(name),
         }
     }
@@ -191,7 +191,7 @@ impl Program {
         Ok(self.usable(*unit)?.cloned().map(Linked::Template))
     }
 
-    /// The units, the prompt's own template first, those of guests last.
+    /// The units, the prompt's own template first, those of included prompts last.
     pub fn units(&self) -> &Arc<Vec<Unit>> {
         &self.units
     }
@@ -210,7 +210,7 @@ impl Program {
     pub fn target(&self, parent: &str, name: &str) -> Option<usize> {
         match self.links.get(parent)?.get(name)? {
             Target::Source(source) => self.index.get(source).copied(),
-            Target::Guest(_) => None,
+            Target::IncludedPrompt(_) => None,
         }
     }
 

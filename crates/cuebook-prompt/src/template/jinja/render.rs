@@ -12,10 +12,10 @@ use super::program::Linked;
 use super::{Computed, Output, Template, errors};
 use crate::error::Result;
 use crate::source::Source;
-use crate::template::annex::Annex;
+use crate::template::merged_units::MergedUnits;
 use crate::template::meter;
 use crate::template::sink::{Piece, Sink, Writer};
-use crate::template::unit::{FENCE, Late, Unit, Units};
+use crate::template::unit::{FENCE, PrintedValues, Unit, Units};
 use crate::variables::Scope;
 
 /// What a render is given.
@@ -39,28 +39,24 @@ struct Running<'r> {
     template: &'r Template,
     values: Values<'r>,
     limit: usize,
-    /// What guests wrote.
+    /// What included prompts wrote.
     outputs: RefCell<Vec<Output>>,
-    /// Guests of templates whose names the render computed, each with its number there. Their numbers here follow those of
-    /// the program's own guests.
-    guests: RefCell<Vec<(Arc<Computed>, usize)>>,
+    /// Included prompts of templates whose names the render computed, each with its number there. Their numbers here follow those of
+    /// the program's own included prompts.
+    included_prompts: RefCell<Vec<(Arc<Computed>, usize)>>,
 }
 
 /// Renders a template.
 pub(super) fn render(template: &Template, values: Values<'_>, limit: usize) -> Result<Output> {
-    let program = &template.program;
-    let main = program.main()?;
-    let running =
-        Running { template, values, limit, outputs: RefCell::default(), guests: RefCell::default() };
-    let options = Options {
-        fuel: Some(meter::steps_left().unwrap_or(template.settings.fuel)),
-        characters: Some(limit),
-        keep_empty: template.settings.keep_empty,
-    };
-    let output = super::guests::during(|| program.environment.render_for(main, &running, options));
-    let output = output.map_err(|error| errors::explain(template, values, &error, limit))?;
-    meter::set_steps_left(output.fuel());
+    let running = Running::new(template, values, limit);
+    let output = running.run()?;
     Ok(running.finish(output))
+}
+
+/// The text of a render alone.
+pub(super) fn render_text(template: &Template, values: Values<'_>, limit: usize) -> Result<String> {
+    let (text, ..) = Running::new(template, values, limit).run()?.into_parts();
+    Ok(text)
 }
 
 impl Host for Running<'_> {
@@ -74,8 +70,8 @@ impl Host for Running<'_> {
     fn load(&self, name: &str, parent: &str) -> HostResult<Option<Found>> {
         match self.template.program.linked(name, parent).map_err(Cause::new)? {
             Some(Linked::Template(template)) => Ok(Some(Found::Template(template))),
-            Some(Linked::Guest(number)) => Ok(Some(Found::Foreign(number))),
-            None if let Some(number) = self.late_guest(name, parent) => Ok(Some(Found::Foreign(number))),
+            Some(Linked::IncludedPrompt(number)) => Ok(Some(Found::Foreign(number))),
+            None if let Some(number) = self.late_included(name, parent) => Ok(Some(Found::Foreign(number))),
             None => Ok(self.template.compute(name, parent).map_err(Cause::new)?.map(Found::Template)),
         }
     }
@@ -87,12 +83,13 @@ impl Host for Running<'_> {
             .template
             .unit(at.template())
             .map(|unit| unit.source().place(at.range().start as usize..at.range().end as usize));
-        let output = match number.checked_sub(self.template.program.guests.len()) {
-            None => self.template.program.guests.render(number, scope, self.limit, at, place),
+        let output = match number.checked_sub(self.template.program.included_prompts.len()) {
+            None => self.template.program.included_prompts.render(number, scope, self.limit, at, place),
             Some(late) => {
-                let guest = self.guests.borrow().get(late).cloned();
-                let (known, number) = guest.ok_or_else(|| Cause::new(super::guests::missing()))?;
-                known.guests.render(number, scope, self.limit, at, place)
+                let included = self.included_prompts.borrow().get(late).cloned();
+                let (known, number) =
+                    included.ok_or_else(|| Cause::new(super::included_prompts::missing()))?;
+                known.included_prompts.render(number, scope, self.limit, at, place)
             }
         };
         let output = output.map_err(Cause::new)?;
@@ -124,19 +121,38 @@ fn paths_of(units: &Units, writer: Writer) -> Vec<Path> {
     emission.paths.iter().map(path).collect()
 }
 
-impl Running<'_> {
+impl<'r> Running<'r> {
+    fn new(template: &'r Template, values: Values<'r>, limit: usize) -> Running<'r> {
+        Running { template, values, limit, outputs: RefCell::default(), included_prompts: RefCell::default() }
+    }
+
+    fn run(&self) -> Result<cuebook_template::Output> {
+        let Running { template, values, limit, .. } = *self;
+        let program = &template.program;
+        let main = program.main()?;
+        let options = Options {
+            fuel: Some(meter::steps_left().unwrap_or(template.settings.fuel)),
+            characters: Some(limit),
+            keep_empty: template.settings.keep_empty,
+        };
+        let output = super::included_prompts::during(|| program.environment.render_for(main, self, options));
+        let output = output.map_err(|error| errors::explain(template, values, &error, limit))?;
+        meter::set_steps_left(output.fuel());
+        Ok(output)
+    }
+
     /// The number of what a template whose name the render computed includes by its address.
-    fn late_guest(&self, name: &str, parent: &str) -> Option<usize> {
+    fn late_included(&self, name: &str, parent: &str) -> Option<usize> {
         let known = self.template.computed(parent)?;
         let number = *known.links.get(name)?;
-        let mut guests = self.guests.borrow_mut();
+        let mut included_prompts = self.included_prompts.borrow_mut();
         let is_same = |(other, of): &(Arc<Computed>, usize)| Arc::ptr_eq(other, &known) && *of == number;
-        let at = guests.iter().position(is_same);
+        let at = included_prompts.iter().position(is_same);
         Some(
-            self.template.program.guests.len()
+            self.template.program.included_prompts.len()
                 + at.unwrap_or_else(|| {
-                    guests.push((known.clone(), number));
-                    guests.len() - 1
+                    included_prompts.push((known.clone(), number));
+                    included_prompts.len() - 1
                 }),
         )
     }
@@ -160,7 +176,7 @@ impl Running<'_> {
                 records.push((unit, tag, origin));
                 Writer::Value { unit, offset: records.len() as u32 - 1 }
             }
-            // Written by the annex.
+            // Written by the merged units.
             Mark::Foreign { .. } => Writer::Frame { frame: FENCE },
         };
         let mut pieces = Vec::with_capacity(marked.len());
@@ -169,13 +185,13 @@ impl Running<'_> {
             has_foreign |= matches!(piece.mark, Mark::Foreign { .. });
             pieces.push(Piece { start: piece.start, writer: writer(piece.mark) });
         }
-        let late = Arc::new(Late::new(records, origins, statics.clone()));
+        let late = Arc::new(PrintedValues::new(records, origins, statics.clone()));
         let units: Arc<Vec<Unit>> =
             Arc::new(statics.into_iter().map(|unit| unit.with_late(late.clone())).collect());
         if !has_foreign {
             return Output { text, pieces, units: units.into() };
         }
-        let mut annex = Annex::new(units.len(), 0);
+        let mut merged_units = MergedUnits::new(units.len(), 0);
         let mut sink = Sink::new(usize::MAX, text.len(), pieces.len());
         if self.template.settings.keep_empty {
             sink = sink.keeping_empty();
@@ -189,7 +205,7 @@ impl Running<'_> {
                 (Mark::Foreign { text, offset, .. }, _) => match outputs.get(text as usize) {
                     Some(output) => {
                         let from = offset as usize;
-                        annex.write(&mut sink, output, from..from + (end - start), None)
+                        merged_units.write(&mut sink, output, from..from + (end - start), None)
                     }
                     None => Ok(()),
                 },
@@ -202,6 +218,6 @@ impl Running<'_> {
             };
         }
         let (text, pieces) = sink.finish();
-        Output { text, pieces, units: annex.finish(units, Arc::default()) }
+        Output { text, pieces, units: merged_units.finish(units, Arc::default()) }
     }
 }

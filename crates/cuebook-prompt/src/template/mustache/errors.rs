@@ -111,6 +111,6 @@ pub(super) fn wrong_end(source: &Arc<Source>, tag: &Tag<'_>, open: &[Open<'_>]) 
 /// Nesting beyond the limit, in a text or in a render.
 pub(super) fn too_deep(limit: usize, place: Place) -> Diagnostic {
     let message = format!("sections, blocks and partials are nested more than {limit} deep");
-    let hint = "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml";
+    let hint = "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
     Diagnostic::new(Code::TooDeep, message).at(place).hint(hint)
 }

@@ -13,15 +13,15 @@ use super::tree::{Argument, Name, Node, Partial, Slice, Target};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
 use crate::template::jinja::names::{Block, Names, Read, Reference, ReferenceKind};
-use crate::template::jinja::paths::{LONGEST_PATH, MOST_PATHS, Paths, root};
-use crate::template::lent::Lent;
+use crate::template::jinja::paths::{LONGEST_PATH, MAX_PATHS, Paths, root};
+use crate::template::set_names::SetNames;
 
 /// Ends a path that stands for everything below it.
 const COARSE: char = '\0';
 /// Rounds before every value is taken to be around every text.
-const MOST_ROUNDS: usize = 24;
+const MAX_ROUNDS: usize = 24;
 /// Paths that may be made in all. No template that people write comes near it.
-const MOST_WORK: usize = 1_000_000;
+const MAX_WORK: usize = 1_000_000;
 
 /// The tags of a template that emit values, in order, and the paths that can show there.
 pub(super) type Emissions = Vec<(Slice, Vec<String>)>;
@@ -66,16 +66,16 @@ pub(super) fn entered(trees: &[Vec<Node>]) -> Vec<String> {
 }
 
 /// `around` is whether the nodes stand in something that a render may pass by, and what has been set there.
-fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<Lent>), names: &mut Names) {
-    let (conditional, lent) = around;
+fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<SetNames>), names: &mut Names) {
+    let (conditional, set_names) = around;
     for node in nodes {
         match node {
             Node::Text { .. } | Node::LineStart | Node::Variable { .. } => {}
             Node::Section { body, inverted, .. } => {
                 names.loops = true;
                 // What a section goes into may have a part of any name.
-                let lent = if *inverted { lent.clone() } else { Arc::new(Lent::anything()) };
-                number(body, optional, (true, &lent), names);
+                let set_names = if *inverted { set_names.clone() } else { Arc::new(SetNames::anything()) };
+                number(body, optional, (true, &set_names), names);
             }
             Node::Block(block) => {
                 let range = block.tag.range();
@@ -94,13 +94,13 @@ fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<Lent>), names:
                     optional,
                     conditional,
                     in_macro: false,
-                    lent: lent.clone(),
+                    set_names: set_names.clone(),
                 });
                 for argument in &mut partial.arguments {
                     let range = argument.tag.range();
                     names.blocks.push(Block { name: argument.name.to_string(), range, nested: conditional });
                     // Whether it shows is the business of the other template.
-                    number(&mut argument.body, optional, (true, lent), names);
+                    number(&mut argument.body, optional, (true, set_names), names);
                 }
             }
         }
@@ -109,17 +109,17 @@ fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<Lent>), names:
 
 /// The values that can be around a text, and the innermost of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Around {
+struct EnclosingValues {
     all: Paths,
     innermost: Paths,
 }
 
-impl Around {
+impl EnclosingValues {
     fn size(&self) -> usize {
         self.all.len() + self.innermost.len()
     }
 
-    fn extend(&mut self, other: &Around) {
+    fn extend(&mut self, other: &EnclosingValues) {
         self.all.extend(other.all.iter().cloned());
         self.innermost.extend(other.innermost.iter().cloned());
         bound(&mut self.all);
@@ -131,21 +131,21 @@ impl Around {
 struct Body<'t> {
     unit: usize,
     nodes: &'t [Node],
-    around: Around,
+    around: EnclosingValues,
 }
 
 /// Finds the reads of all templates, and gives their emissions.
 pub(super) fn trace(texts: &[Text<'_>], names: &mut [Names]) -> Result<Vec<Emissions>> {
-    let mut walk = Walk { texts, bodies: Vec::new(), replacing: HashMap::new(), work: 0 };
+    let mut walk = FlowWalk { texts, bodies: Vec::new(), replacing: HashMap::new(), work: 0 };
     walk.collect();
     let scope = Paths::from([String::new()]);
-    let scope = Around { all: scope.clone(), innermost: scope };
+    let scope = EnclosingValues { all: scope.clone(), innermost: scope };
     if let Some(main) = walk.bodies.first_mut() {
         main.around = scope.clone();
     }
     let mut settled = false;
-    for _ in 0..MOST_ROUNDS {
-        let before: Vec<Around> = walk.bodies.iter().map(|body| body.around.clone()).collect();
+    for _ in 0..MAX_ROUNDS {
+        let before: Vec<EnclosingValues> = walk.bodies.iter().map(|body| body.around.clone()).collect();
         for index in 0..walk.bodies.len() {
             walk.body(index, &mut None)?;
         }
@@ -165,7 +165,7 @@ pub(super) fn trace(texts: &[Text<'_>], names: &mut [Names]) -> Result<Vec<Emiss
         if around.all.is_empty() {
             *around = scope.clone();
         }
-        walk.body(index, &mut Some(Found { names: &mut names[unit], emissions: &mut emissions[unit] }))?;
+        walk.body(index, &mut Some(FlowResult { names: &mut names[unit], emissions: &mut emissions[unit] }))?;
     }
     for (names, emissions) in names.iter_mut().zip(&mut emissions) {
         emissions.sort_by_key(|(tag, _)| tag.start);
@@ -175,7 +175,7 @@ pub(super) fn trace(texts: &[Text<'_>], names: &mut [Names]) -> Result<Vec<Emiss
     Ok(emissions)
 }
 
-struct Walk<'t> {
+struct FlowWalk<'t> {
     texts: &'t [Text<'t>],
     /// The templates in their order, then the arguments of each.
     bodies: Vec<Body<'t>>,
@@ -184,22 +184,22 @@ struct Walk<'t> {
     work: usize,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> FlowWalk<'t> {
     fn collect(&mut self) {
         for (unit, text) in self.texts.iter().enumerate() {
-            self.bodies.push(Body { unit, nodes: text.tree, around: Around::default() });
+            self.bodies.push(Body { unit, nodes: text.tree, around: EnclosingValues::default() });
         }
         for (unit, text) in self.texts.iter().enumerate() {
             let mut found = Vec::new();
             arguments(text.tree, &mut found);
             for argument in found {
                 self.replacing.entry(&argument.name).or_default().push(self.bodies.len());
-                self.bodies.push(Body { unit, nodes: &argument.body, around: Around::default() });
+                self.bodies.push(Body { unit, nodes: &argument.body, around: EnclosingValues::default() });
             }
         }
     }
 
-    fn body(&mut self, index: usize, found: &mut Option<Found<'_>>) -> Result<()> {
+    fn body(&mut self, index: usize, found: &mut Option<FlowResult<'_>>) -> Result<()> {
         let Body { unit, nodes, around } = &self.bodies[index];
         let (unit, nodes, around) = (*unit, *nodes, around.clone());
         match around.all.is_empty() {
@@ -213,8 +213,8 @@ impl<'t> Walk<'t> {
         &mut self,
         unit: usize,
         nodes: &'t [Node],
-        around: &Around,
-        found: &mut Option<Found<'_>>,
+        around: &EnclosingValues,
+        found: &mut Option<FlowResult<'_>>,
     ) -> Result<()> {
         for node in nodes {
             match node {
@@ -257,8 +257,8 @@ impl<'t> Walk<'t> {
         &mut self,
         unit: usize,
         partial: &'t Partial,
-        around: &Around,
-        found: &mut Option<Found<'_>>,
+        around: &EnclosingValues,
+        found: &mut Option<FlowResult<'_>>,
     ) -> Result<()> {
         match &partial.target {
             Target::Named(_) => {
@@ -281,7 +281,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Values come into another body.
-    fn flow(&mut self, unit: usize, body: usize, around: &Around) -> Result<()> {
+    fn flow(&mut self, unit: usize, body: usize, around: &EnclosingValues) -> Result<()> {
         self.spend(unit, around.size())?;
         let known = &self.bodies[body].around;
         if !around.all.is_subset(&known.all) || !around.innermost.is_subset(&known.innermost) {
@@ -292,7 +292,7 @@ impl<'t> Walk<'t> {
     }
 
     /// What a name can mean.
-    fn meant(&mut self, unit: usize, name: &Name, around: &Around) -> Result<Paths> {
+    fn meant(&mut self, unit: usize, name: &Name, around: &EnclosingValues) -> Result<Paths> {
         self.spend(unit, around.all.len() + 1)?;
         if name.keys.is_empty() {
             return Ok(around.innermost.clone());
@@ -309,7 +309,7 @@ impl<'t> Walk<'t> {
 
     fn spend(&mut self, unit: usize, work: usize) -> Result<()> {
         self.work += work;
-        if self.work <= MOST_WORK {
+        if self.work <= MAX_WORK {
             return Ok(());
         }
         let diagnostic =
@@ -325,7 +325,7 @@ impl<'t> Walk<'t> {
         for body in &self.bodies {
             sections(body.nodes, &mut all);
         }
-        let around = Around { innermost: all.clone(), all };
+        let around = EnclosingValues { innermost: all.clone(), all };
         for body in &mut self.bodies {
             body.around = around.clone();
         }
@@ -333,12 +333,12 @@ impl<'t> Walk<'t> {
 }
 
 /// What goes into the answer.
-struct Found<'n> {
+struct FlowResult<'n> {
     names: &'n mut Names,
     emissions: &'n mut Emissions,
 }
 
-impl Found<'_> {
+impl FlowResult<'_> {
     fn read(&mut self, name: &Name, paths: &Paths) {
         let maybe_local = paths.len() > 1;
         for path in paths.iter().map(|path| plain(path)) {
@@ -379,7 +379,7 @@ fn coarse(path: &str) -> String {
 
 /// Cuts the paths of a set that has grown too large to their names, and leaves out what these cover.
 fn bound(paths: &mut Paths) {
-    if paths.len() > MOST_PATHS {
+    if paths.len() > MAX_PATHS {
         // The scope itself stays what it is: names are looked up in it, and it is not shown.
         *paths =
             paths.iter().map(|path| if path.is_empty() { String::new() } else { coarse(path) }).collect();

@@ -82,7 +82,7 @@ impl<'v> Item<'v> {
         }
     }
 
-    /// The value as JSON; `None` if there is none.
+    /// The value as JSON; `None` if it is missing.
     pub(super) fn json(&self) -> Option<Cow<'_, Json>> {
         match self {
             Item::Undefined => None,

@@ -12,9 +12,9 @@ use super::tree::{Argument, Block, Name, Node, Partial, Slice, Target};
 use super::{MissingPartials, Program, Settings, errors};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
-use crate::template::annex::Annex;
 use crate::template::jinja::Loader;
-use crate::template::jinja::errors::{MOST_CALLERS, out_of_fuel};
+use crate::template::jinja::errors::{MAX_CALLERS, out_of_fuel};
+use crate::template::merged_units::MergedUnits;
 use crate::template::sink::{Full, Sink};
 use crate::variables::Scope;
 
@@ -46,9 +46,9 @@ pub(super) struct Run<'p> {
     settings: &'p Settings,
     loader: &'p dyn Loader,
     pub(super) sink: &'p mut Sink,
-    /// The scope that guests see, and how many characters they may write.
+    /// The scope that included prompts see, and how many characters they may write.
     pub(super) lender: Option<(&'p Arc<Scope>, usize)>,
-    pub(super) annex: Annex,
+    pub(super) merged_units: MergedUnits,
     /// The values that names are looked up in, innermost last.
     pub(super) frames: Vec<Item<'p>>,
     /// What goes before every line: slices of the units that the partials are used in.
@@ -74,7 +74,7 @@ impl<'p> Run<'p> {
     ) -> Run<'p> {
         Run {
             lender,
-            annex: Annex::new(program.units.len(), 0),
+            merged_units: MergedUnits::new(program.units.len(), 0),
             program,
             settings,
             loader,
@@ -90,8 +90,8 @@ impl<'p> Run<'p> {
     }
 
     /// What it took over from other engines.
-    pub(super) fn into_annex(self) -> Annex {
-        self.annex
+    pub(super) fn into_merged_units(self) -> MergedUnits {
+        self.merged_units
     }
 
     /// Runs the nodes of a unit.
@@ -214,8 +214,8 @@ impl<'p> Run<'p> {
     }
 
     fn partial(&mut self, unit: u32, node: &'p Node, partial: &'p Partial) -> Result<(), Stop> {
-        if let Some(guest) = self.program.guest(unit, partial.reference) {
-            return self.guest(unit, partial, guest);
+        if let Some(included) = self.program.included(unit, partial.reference) {
+            return self.included(unit, partial, included);
         }
         let target = match &partial.target {
             Target::Named(_) => self.program.link(unit, partial.reference),
@@ -336,7 +336,7 @@ impl<'p> Run<'p> {
         let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
         for (unit, tag) in self.calls.iter().rev() {
             let place = self.place(*unit, *tag);
-            if shown.len() <= MOST_CALLERS && !shown.iter().any(|known| known.is_same(&place)) {
+            if shown.len() <= MAX_CALLERS && !shown.iter().any(|known| known.is_same(&place)) {
                 diagnostic = diagnostic.related(place.clone(), "used from here");
                 shown.push(place);
             }
@@ -367,7 +367,7 @@ impl<'p> Run<'p> {
             Unprintable::TooLarge(what, limit) => {
                 let message =
                     format!("`{}` is too large to print: the limit is {limit} {what}", name.dotted());
-                let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml";
+                let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it: cuebook allow";
                 (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, message).hint(hint))
             }
         };
@@ -397,7 +397,7 @@ impl<'p> Run<'p> {
             let Some(value) =
                 beside.iter().rev().map(|item| item.part(key)).find(|part| !part.is_undefined())
             else {
-                let names: Vec<String> = beside.iter().flat_map(|item| item.keys(MOST_KEYS)).collect();
+                let names: Vec<String> = beside.iter().flat_map(|item| item.keys(MAX_KEYS)).collect();
                 let similar = nearest(key, names.iter().map(String::as_str));
                 return similar.into_iter().map(|name| format!("{known}{name}")).collect();
             };
@@ -410,7 +410,7 @@ impl<'p> Run<'p> {
 }
 
 /// Names are looked for among this many keys of a value.
-const MOST_KEYS: usize = 1_000;
+const MAX_KEYS: usize = 1_000;
 
 fn slice_of(node: &Node) -> Option<Slice> {
     match node {

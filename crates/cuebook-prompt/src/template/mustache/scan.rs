@@ -70,7 +70,7 @@ pub(super) struct Tag<'s> {
 }
 
 impl Tag<'_> {
-    /// The range of its content; of the whole tag if there is none.
+    /// The range of its content; of the whole tag if it is missing.
     pub(super) fn content_range(&self) -> Range<usize> {
         match self.content.is_empty() {
             true => self.range.clone(),

@@ -36,7 +36,7 @@ pub(super) enum Node {
     LineStart,
     /// A value; `tag` is where.
     Variable { tag: Slice, name: Name, raw: bool },
-    /// What is shown if there is a value, once for each item, or only if there is none.
+    /// What is shown if there is a value, once for each item, or only if it is missing.
     Section { tag: Slice, name: Name, inverted: bool, body: Vec<Node> },
     /// Another template, with what replaces its blocks.
     Partial(Box<Partial>),

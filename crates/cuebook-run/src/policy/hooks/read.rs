@@ -25,7 +25,7 @@ const TYPES: [&str; 3] = ["directive", "tool", "knowledge"];
 ///
 /// `CB726` if one of them cannot be used.
 pub fn of_directive(directive: &str, hooks: &[Map<String, Json>]) -> Result<Vec<Hook>> {
-    let reader = Reader { settings: None, whose: format!("of directive {directive}") };
+    let reader = HooksReader { settings: None, whose: format!("of directive {directive}") };
     let read = |(index, hook): (usize, &Map<String, Json>)| reader.hook(index, hook, Layer::Directive);
     hooks.iter().enumerate().map(read).collect()
 }
@@ -38,7 +38,7 @@ pub fn of_directive(directive: &str, hooks: &[Map<String, Json>]) -> Result<Vec<
 pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
     let settings = Setting::parse(source, Code::BadHook, ErrorKind::Config)?;
     let root = settings.json();
-    let reader = Reader { settings: Some(settings), whose: format!("in {}", source.name()) };
+    let reader = HooksReader { settings: Some(settings), whose: format!("in {}", source.name()) };
     let hooks = match &root {
         Json::Null => return Ok(Vec::new()),
         Json::Object(root) => {
@@ -80,12 +80,12 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
 }
 
 /// Reads hooks, and knows where they stand.
-struct Reader {
+struct HooksReader {
     settings: Option<Setting>,
     whose: String,
 }
 
-impl Reader {
+impl HooksReader {
     fn hook(&self, index: usize, hook: &Map<String, Json>, layer: Layer) -> Result<Hook> {
         let index = index.to_string();
         let path = ["hooks", index.as_str()];

@@ -70,8 +70,8 @@ fn a_key_in_the_place_of_its_name_is_not_repeated() {
         let error = read(&format!("{HEAD}key: {key}\nretires: 3\n")).unwrap_err();
         let shown = cuebook::error::report(error.diagnostics(), false);
         assert!(shown.contains("must be the name of an environment variable"), "{shown}");
-        for told in [shown, error.to_string(), error.to_json().to_string()] {
-            assert!(!told.contains(key), "{told}");
+        for reported in [shown, error.to_string(), error.to_json().to_string()] {
+            assert!(!reported.contains(key), "{reported}");
         }
     }
 }
@@ -134,15 +134,15 @@ fn secrets_among_options_are_known_wherever_they_stand() {
     let file = read(&format!("{HEAD}{more}")).unwrap();
     assert_eq!(file.variables().collect::<Vec<_>>(), ["TEAM"]);
     assert_eq!(file.written_secrets().collect::<Vec<_>>(), ["Bearer green-4242", "green-4242", "violet-42"]);
-    let told: Vec<&str> = file.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    let reported: Vec<&str> = file.warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert_eq!(
-        told,
+        reported,
         [
             "`options.api_key` is a secret in the file (line 4)",
             "`models.m.options.extra` holds a secret in the file (line 8)",
         ]
     );
-    let shown = format!("{file:?} {:?} {:?} {told:?}", file.models, file.profile("m"));
+    let shown = format!("{file:?} {:?} {:?} {reported:?}", file.models, file.profile("m"));
     assert!(!shown.contains("violet") && !shown.contains("green"), "{shown}");
     let (message, ..) = wrong("options: {billing_key: acct-7f3e9b, stream: true}\n");
     assert_eq!(message, "`options.stream` is not an option (line 4)");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall, parse_arguments, read};
 use cuebook::chat::{Api, Message, Role};
-use cuebook_agent::{Agent, Cancel, Ended, Guard, Miss, Observer, Performed, Permit, Steering, Step};
+use cuebook_agent::{Agent, Cancel, Ended, Guard, ModelFailure, Observer, Performed, Permit, Steering, Step};
 use serde_json::{Map, Value as Json, json};
 
 use super::{messages, text_of};
@@ -23,11 +23,11 @@ fn counted(real: usize, after_a_round: bool) -> usize {
     real + usize::from(after_a_round)
 }
 
-/// Runs a vector. Returns the keys of what it expects that nobody knows.
+/// Runs a vector. Returns the keys of what it expects that is unknown.
 pub fn run(vector: &Json) -> Result<Vec<String>, String> {
     let input = &vector["input"];
     let script = Script { steps: steps(&vector["sequence"]), outputs: outputs(vector) };
-    let world = World::new(input);
+    let world = Fixture::new(input);
     let watch = Watch::default();
     let mut agent = Agent::new(|question| script.answer(question.turn))
         .inputs(input["parent_inputs"].as_object().cloned().unwrap_or_default())
@@ -112,8 +112,8 @@ struct Script {
 }
 
 impl Script {
-    fn answer(&self, turn: u32) -> Result<Answer, Miss> {
-        let over = || Miss { again: false, ..Miss::accident("the script is over") };
+    fn answer(&self, turn: u32) -> Result<Answer, ModelFailure> {
+        let over = || ModelFailure { again: false, ..ModelFailure::accident("the script is over") };
         if let Some(step) = self.steps.get(turn as usize) {
             return self.of_step(step);
         }
@@ -125,10 +125,10 @@ impl Script {
         }
     }
 
-    fn of_step(&self, step: &Json) -> Result<Answer, Miss> {
+    fn of_step(&self, step: &Json) -> Result<Answer, ModelFailure> {
         let error = ["llm_error", "error"].iter().find_map(|name| step[*name].as_str());
         if let Some(error) = error {
-            return Err(Miss::accident(error));
+            return Err(ModelFailure::accident(error));
         }
         let response = &step["llm_response"];
         let api = match response {
@@ -155,7 +155,7 @@ impl Script {
             Some(calls) => calls.clone(),
         };
         compare::includes(&expected, &json!(found))
-            .map_err(|why| Miss { again: false, ..Miss::accident(why) })?;
+            .map_err(|why| ModelFailure { again: false, ..ModelFailure::accident(why) })?;
         Ok(answer)
     }
 
@@ -165,8 +165,8 @@ impl Script {
 
     /// What a tool answers. A text that tells of a failure of this tool is what a run makes of one: the tool then fails.
     fn result(&self, call: &ToolCall, what: &Json) -> Performed {
-        let told = self.results().find(|result| result["tool_call_id"] == call.id);
-        let Some(told) = told else {
+        let reported = self.results().find(|result| result["tool_call_id"] == call.id);
+        let Some(reported) = reported else {
             // Without a result there is only a sentence about the tool.
             let what = text_of(what);
             let fails = ["raises", "throws"].iter().find_map(|verb| what.strip_prefix(verb));
@@ -175,8 +175,8 @@ impl Script {
                 None => Performed::answer(what),
             };
         };
-        let error = ["error", "exception", "raises"].iter().find_map(|name| told[*name].as_str());
-        let text = text_of(&told["result"]);
+        let error = ["error", "exception", "raises"].iter().find_map(|name| reported[*name].as_str());
+        let text = text_of(&reported["result"]);
         let failed = text.strip_prefix(&format!("Error: Tool '{}' failed: ", call.name));
         // What a run makes of a failure differs between runtimes; a vector may have the words of another.
         let raises = ["raises", "throws"].iter().any(|verb| text_of(what).starts_with(verb));
@@ -187,7 +187,7 @@ impl Script {
         }
     }
 
-    /// Whether the model was told what the script says, and tools got what it says.
+    /// Whether the model was reported what the script says, and tools got what it says.
     fn hold(&self, ended: &Ended, watch: &Watch) -> Result<(), String> {
         for result in self.results().filter(|result| result["result"].is_string()) {
             let (id, wanted) = (&result["tool_call_id"], text_of(&result["result"]));
@@ -247,7 +247,7 @@ fn budget(budget: &Json) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-/// What sums up what has to go, if the vector has somebody for that.
+/// What sums up what has to go, if the vector has a function for that.
 fn compaction(input: &Json) -> Option<Result<String, String>> {
     let given = [&input["compaction"], &input["context_budget"]["compaction"]];
     let given = given.into_iter().find(|given| !given.is_null())?;
@@ -262,8 +262,8 @@ fn compaction(input: &Json) -> Option<Result<String, String>> {
     }
 }
 
-/// Somebody outside, who cancels and says things when it is time.
-struct World {
+/// A caller that cancels and says things when it is time.
+struct Fixture {
     cancel: Cancel,
     steering: Steering,
     cancel_at: Option<Moment>,
@@ -278,8 +278,8 @@ enum Moment {
     AfterTool(usize),
 }
 
-impl World {
-    fn new(input: &Json) -> World {
+impl Fixture {
+    fn new(input: &Json) -> Fixture {
         let at = input["cancel"]["cancelled_at"].as_str();
         let at = at.or((input["cancel"]["cancelled"] == true).then_some("before_iteration"));
         let says = input["steering"]["messages"].as_array().into_iter().flatten().map(|said| {
@@ -288,7 +288,7 @@ impl World {
             let before = said["inject_before_iteration"].as_u64().unwrap_or(1);
             (u32::try_from(before).unwrap(), Message::text(role, text))
         });
-        let world = World {
+        let world = Fixture {
             cancel: Cancel::new(),
             steering: Steering::new(),
             cancel_at: at.map(moment),
@@ -321,7 +321,7 @@ fn moment(at: &str) -> Moment {
     }
 }
 
-impl Observer for World {
+impl Observer for Fixture {
     fn step(&self, step: &Step<'_>) {
         match step {
             Step::Answered { .. } => drop(self.turns.fetch_add(1, Ordering::Relaxed)),

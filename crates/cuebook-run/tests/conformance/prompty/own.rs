@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-fn told(text: &str) -> Json {
+fn reported(text: &str) -> Json {
     json!({"choices": [{"message": {"role": "assistant", "content": text, "tool_calls": null}, "finish_reason": "stop"}]})
 }
 
@@ -65,7 +65,7 @@ pub fn agents() -> Vec<Json> {
             "input": {"messages": start(), "tool_functions": functions, "on_event": true},
             "sequence": [
                 step(calls(&[("a", "tide", "{}")]), &[("a", "Error: Tool 'tide' failed: no such port")]),
-                step(told("I cannot tell."), &[]),
+                step(reported("I cannot tell."), &[]),
             ],
             "expected": {
                 "result": "I cannot tell.", "iterations": 2,
@@ -94,7 +94,7 @@ pub fn agents() -> Vec<Json> {
                     "expected_execution_args": {"tide": {"port": "Brest"}},
                     "tool_results": [{"tool_call_id": "a", "result": "06:00"}],
                 },
-                step(told("at six"), &[]),
+                step(reported("at six"), &[]),
             ],
             "expected": {"result": "at six", "iterations": 2, "total_messages": 6},
         }),
@@ -103,7 +103,7 @@ pub fn agents() -> Vec<Json> {
             "input": {"messages": start(), "tool_functions": functions},
             "sequence": [
                 step(calls(&[("a", "tide", "Brest, please")]), &[("a", "Error: Invalid JSON in tool arguments: whatever")]),
-                step(told("hm"), &[]),
+                step(reported("hm"), &[]),
             ],
             "expected": {"result": "hm", "tools_executed": 0},
         }),
@@ -119,7 +119,7 @@ pub fn agents() -> Vec<Json> {
                     "expected_execution_args": {"tide": {"port": "Brest", "day": 2}},
                     "tool_results": [{"tool_call_id": "a", "result": "06:00"}],
                 },
-                step(told("at six"), &[]),
+                step(reported("at six"), &[]),
             ],
             "expected": {"result": "at six"},
         }),
@@ -129,7 +129,7 @@ pub fn agents() -> Vec<Json> {
                 "messages": start(), "tool_functions": functions,
                 "guardrails": {"output": {"action": "deny", "reason": "Says too much"}},
             },
-            "sequence": [step(told("at six"), &[])],
+            "sequence": [step(reported("at six"), &[])],
             "expected": {"error": "GuardrailError", "error_reason": "Says too much", "iterations": 1},
         }),
         json!({
@@ -137,7 +137,7 @@ pub fn agents() -> Vec<Json> {
             "input": {"messages": start(), "tool_functions": functions, "parallel_tool_calls": true, "on_event": true},
             "sequence": [
                 step(calls(&[("a", "tide", "{}"), ("b", "moon", "{}")]), &[("a", "06:00"), ("b", "full")]),
-                step(told("at six"), &[]),
+                step(reported("at six"), &[]),
             ],
             "expected": {
                 "result": "at six", "total_messages": 7, "tools_executed": 2, "tool_result_order": ["a", "b"],
@@ -155,13 +155,13 @@ pub fn agents() -> Vec<Json> {
         json!({
             "name": "an answer in JSON",
             "input": {"messages": start(), "tool_functions": functions, "outputs": [{"name": "time", "kind": "string"}]},
-            "sequence": [step(told(r#"{"time": "06:00"}"#), &[])],
+            "sequence": [step(reported(r#"{"time": "06:00"}"#), &[])],
             "expected": {"result": {"time": "06:00"}, "iterations": 1, "total_messages": 3},
         }),
         json!({
             "name": "a conversation that is too long",
             "input": {"messages": conversation, "tool_functions": functions, "context_budget": 1700, "on_event": true},
-            "sequence": [step(told("at six"), &[])],
+            "sequence": [step(reported("at six"), &[])],
             "expected": {
                 "result": "at six", "message_sequence": summed_up("system"), "total_messages": 5,
                 "events": [
@@ -176,7 +176,7 @@ pub fn agents() -> Vec<Json> {
                 "messages": conversation, "tool_functions": functions, "on_event": true,
                 "context_budget": {"max_chars": 1700, "compaction": {"summary": "the sea came and went"}},
             },
-            "sequence": [step(told("at six"), &[])],
+            "sequence": [step(reported("at six"), &[])],
             "expected": {
                 "message_sequence": summed_up("user"),
                 "events": [
@@ -193,7 +193,7 @@ pub fn agents() -> Vec<Json> {
                 "messages": start(), "tool_functions": functions, "on_event": true,
                 "steering": {"messages": [{"inject_before_iteration": 1, "role": "user", "text": "In French."}]},
             },
-            "sequence": [step(told("à six heures"), &[])],
+            "sequence": [step(reported("à six heures"), &[])],
             "expected": {
                 "result": "à six heures", "total_messages": 4,
                 "events": [

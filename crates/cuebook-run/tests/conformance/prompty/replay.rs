@@ -43,7 +43,7 @@ pub fn run(vector: &Json) -> Result<Vec<String>, String> {
             finish: None,
             model: None,
             id: None,
-            carry: Default::default(),
+            provider_state: Default::default(),
         })
     })
     .concurrent(false)

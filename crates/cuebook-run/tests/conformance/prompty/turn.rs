@@ -1,7 +1,9 @@
 //! The turn engine: what the journal of a run says.
 
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
-use cuebook_agent::{Agent, Cancel, Guard, Held, Journal, Miss, Performed, Permit, Portability};
+use cuebook_agent::{
+    Agent, Cancel, Guard, Journal, ModelFailure, Performed, Permit, Portability, ProviderResource,
+};
 use serde_json::{Value as Json, json};
 
 use super::messages;
@@ -23,7 +25,8 @@ pub fn run(vector: &Json) -> Result<Vec<String>, String> {
         false => Permit::Allowed,
     });
     let mut agent = Agent::new(|question| {
-        let step = script.get(question.turn as usize).ok_or_else(|| Miss::accident("the script is over"))?;
+        let step =
+            script.get(question.turn as usize).ok_or_else(|| ModelFailure::accident("the script is over"))?;
         Ok(answer(step, &journal))
     })
     .guard(guard)
@@ -73,7 +76,7 @@ fn calls(step: &Json) -> Vec<ToolCall> {
 fn answer(step: &Json, journal: &Journal) -> Answer {
     if let Some(portability) = step["nextPortability"].as_str().and_then(Portability::named) {
         let held = step["delegatedState"].as_array().into_iter().flatten();
-        let held = held.filter_map(|held| Held::from_json(held.as_object()?)).collect();
+        let held = held.filter_map(|held| ProviderResource::from_json(held.as_object()?)).collect();
         journal.held(portability, held);
     }
     let calls = calls(step);
@@ -89,6 +92,6 @@ fn answer(step: &Json, journal: &Journal) -> Answer {
         finish: None,
         model: None,
         id: None,
-        carry: Default::default(),
+        provider_state: Default::default(),
     }
 }

@@ -21,7 +21,7 @@ use crate::items::{ItemId, ItemType, Space, SpaceKind, system_files};
 const DEEPEST: usize = 64;
 
 /// Bytes of a file that a search reads at most.
-pub(super) const MOST: u64 = 4 << 20;
+pub(super) const MAX: u64 = 4 << 20;
 
 /// Letters of a field that searches look at.
 const LONGEST: usize = 2_000;
@@ -73,7 +73,7 @@ impl Entry {
 
 /// The items of one type in one space.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct SpaceIndex {
     kind: ItemType,
     pub(super) space: SpaceKind,
     /// None if it is in the program.
@@ -101,10 +101,10 @@ struct Folder {
     links: bool,
 }
 
-impl Shelf {
-    pub(super) fn new(kind: ItemType, space: &Space) -> Shelf {
+impl SpaceIndex {
+    pub(super) fn new(kind: ItemType, space: &Space) -> SpaceIndex {
         let root = space.folder().map(|folder| folder.join(kind.folder()));
-        let mut shelf = Shelf {
+        let mut space_index = SpaceIndex {
             kind,
             space: space.kind(),
             root,
@@ -115,7 +115,7 @@ impl Shelf {
             name: format!("{}/{}", space.name(), kind.folder()),
             problems: BTreeMap::new(),
         };
-        if shelf.root.is_none() {
+        if space_index.root.is_none() {
             let start = format!("{}/", kind.folder());
             let own =
                 system_files().iter().filter_map(|(path, bytes)| Some((path.strip_prefix(&start)?, bytes)));
@@ -124,9 +124,9 @@ impl Shelf {
                     .filter(|(id, _)| !id.split('/').any(|part| part.starts_with(['.', '_'])))?;
                 Some(Arc::new(Entry::new(kind, id, rank, bytes)))
             });
-            shelf.entries = Arc::new(in_order(found.collect()));
+            space_index.entries = Arc::new(in_order(found.collect()));
         }
-        shelf
+        space_index
     }
 
     /// Brings it up to date with the disk.
@@ -202,8 +202,8 @@ impl Shelf {
             Err(error) => {
                 if error.kind() != std::io::ErrorKind::NotFound {
                     let name = format!("{}/{below}", self.name);
-                    let told = files::closed_folder(path, name.trim_end_matches('/'), &error);
-                    self.problems.insert(path.to_owned(), told.diagnostic().clone());
+                    let reported = files::closed_folder(path, name.trim_end_matches('/'), &error);
+                    self.problems.insert(path.to_owned(), reported.diagnostic().clone());
                 }
                 self.forget(&old.below);
                 return !is_new;
@@ -255,8 +255,8 @@ impl Shelf {
                 continue;
             }
             let read = match self.bounds() {
-                Some(project) => files::read_bytes_inside(project, &entry.path(), &name, MOST),
-                None => files::read_bytes(&entry.path(), &name, MOST),
+                Some(project) => files::read_bytes_inside(project, &entry.path(), &name, MAX),
+                None => files::read_bytes(&entry.path(), &name, MAX),
             };
             let Ok(bytes) = read else { continue };
             let modified =

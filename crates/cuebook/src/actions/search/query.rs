@@ -28,11 +28,11 @@ enum Node {
     Not(Box<Node>),
     /// A word or a phrase, in small letters.
     Text(Box<Finder<'static>>),
-    Wild(Wild),
+    Wildcard(Wildcard),
 }
 
 #[derive(Debug)]
-struct Wild {
+struct Wildcard {
     pattern: Vec<char>,
     /// The longest piece without a star: what does not have it does not match.
     literal: Box<Finder<'static>>,
@@ -54,7 +54,7 @@ impl Query {
     /// Reads a query.
     pub fn new(text: &str) -> Query {
         let tokens = tokens(text);
-        let mut reader = Reader { tokens: &tokens, at: 0 };
+        let mut reader = QueryParser { tokens: &tokens, at: 0 };
         let mut parts = Vec::new();
         // A `)` too many ends nothing.
         while reader.at < tokens.len() {
@@ -94,7 +94,7 @@ impl Query {
     }
 
     /// Which fields of an item are found by themselves, and whether the whole is, with one look at its text.
-    pub(super) fn found_in(&self, fields: &Fields<'_>) -> Found {
+    pub(super) fn found_in(&self, fields: &Fields<'_>) -> FieldMatches {
         let Some(root) = &self.root else { return EVERYTHING };
         let mut found = self.matches(root, fields);
         if let Some(distance) = self.near {
@@ -111,7 +111,7 @@ impl Query {
         found
     }
 
-    fn matches(&self, node: &Node, fields: &Fields<'_>) -> Found {
+    fn matches(&self, node: &Node, fields: &Fields<'_>) -> FieldMatches {
         match node {
             Node::Any(nodes) => {
                 let mut found = 0;
@@ -134,7 +134,7 @@ impl Query {
                 found
             }
             Node::Not(node) => !self.matches(node, fields) & EVERYTHING,
-            Node::Wild(wild) => wild.matches(fields),
+            Node::Wildcard(wild) => wild.matches(fields),
             Node::Text(finder) => {
                 let mut found = fields.having(finder);
                 if let Some(distance) = self.fuzzy {
@@ -153,12 +153,12 @@ impl Query {
 }
 
 /// What a query finds of an item: a bit for each of its fields, from the lowest, and [`WHOLE`].
-pub(super) type Found = u8;
+pub(super) type FieldMatches = u8;
 
 /// The bit that says that an item is found when its fields are read as one text.
-pub(super) const WHOLE: Found = 1 << 7;
+pub(super) const WHOLE: FieldMatches = 1 << 7;
 
-const EVERYTHING: Found = Found::MAX;
+const EVERYTHING: FieldMatches = FieldMatches::MAX;
 
 /// The text of an item in small letters: its fields, with a space between each two.
 pub(super) struct Fields<'t> {
@@ -179,7 +179,7 @@ impl<'t> Fields<'t> {
     }
 
     /// The fields that have a piece of text, and whether the whole has it.
-    fn having(&self, finder: &Finder<'_>) -> Found {
+    fn having(&self, finder: &Finder<'_>) -> FieldMatches {
         let (bytes, length) = (self.text.as_bytes(), finder.needle().len());
         let (mut found, mut from, mut field) = (0, 0, 0);
         while let Some(at) = bytes.get(from..).and_then(|rest| finder.find(rest)) {
@@ -204,18 +204,18 @@ impl<'t> Fields<'t> {
     }
 }
 
-impl Wild {
-    fn new(pattern: &str) -> Wild {
+impl Wildcard {
+    fn new(pattern: &str) -> Wildcard {
         let literal = pattern.split(['*', '?']).max_by_key(|part| part.len()).unwrap_or_default();
         let (before, behind) = (pattern.starts_with('*'), pattern.ends_with('*'));
         let plain = pattern.trim_matches('*') == literal && literal.chars().all(is_of_word);
         let open = plain.then_some((before, behind));
         let literal = Box::new(Finder::new(literal).into_owned());
-        Wild { pattern: pattern.chars().collect(), literal, open }
+        Wildcard { pattern: pattern.chars().collect(), literal, open }
     }
 
     /// The fields that have a word which fits. No word lies in two fields, so the whole has what they have.
-    fn matches(&self, fields: &Fields<'_>) -> Found {
+    fn matches(&self, fields: &Fields<'_>) -> FieldMatches {
         if !self.literal.needle().is_empty() {
             return self.around_the_literal(fields);
         }
@@ -229,7 +229,7 @@ impl Wild {
     }
 
     /// Only the words around the literal can fit.
-    fn around_the_literal(&self, fields: &Fields<'_>) -> Found {
+    fn around_the_literal(&self, fields: &Fields<'_>) -> FieldMatches {
         let bytes = fields.text.as_bytes();
         let (mut found, mut from, mut field) = (0, 0, 0);
         while let Some(at) = bytes.get(from..).and_then(|rest| self.literal.find(rest)) {
@@ -364,12 +364,12 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-struct Reader<'q> {
+struct QueryParser<'q> {
     tokens: &'q [Token<'q>],
     at: usize,
 }
 
-impl Reader<'_> {
+impl QueryParser<'_> {
     fn any(&mut self, depth: usize) -> Option<Node> {
         let mut parts = Vec::new();
         loop {
@@ -441,7 +441,7 @@ fn all(mut parts: Vec<Node>) -> Option<Node> {
 fn term(word: &str) -> Node {
     let word = word.to_lowercase();
     match word.contains('*') {
-        true => Node::Wild(Wild::new(&word)),
+        true => Node::Wildcard(Wildcard::new(&word)),
         false => Node::Text(Box::new(Finder::new(&word).into_owned())),
     }
 }
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_in_fields_at_once_is_what_is_found_in_each_and_in_all() {
+    fn searching_fields_together_equals_searching_each() {
         let items = [
             ["fox", "red fox", "a fox of the wood", "animals", "the quick brown fox"],
             ["", "été", "l'été", "", "aaa aab"],

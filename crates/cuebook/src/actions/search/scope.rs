@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_an_id_ends_where_a_name_does_unless_a_star_says_otherwise() {
+    fn an_id_part_matches_whole_names_without_a_star() {
         let holds = |scope: &str, id: &str| Scope::new(scope).unwrap().holds(id);
         assert!(holds("tool.rye.core", "rye/core/x"));
         assert!(holds("tool.rye.core.x", "rye/core/x"));

@@ -10,19 +10,19 @@ use super::{SearchRequest, Searcher};
 use crate::items::{SpaceKind, Spaces};
 use crate::trust::{Purpose, SigningKey, Trust, sign_for};
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
     searcher: Searcher,
     trust: Trust,
 }
 
-impl World {
-    fn new() -> World {
+impl Fixture {
+    fn new() -> Fixture {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let trust = Trust::new(&spaces);
-        World { project, user, searcher: Searcher::new(spaces), trust }
+        Fixture { project, user, searcher: Searcher::new(spaces), trust }
     }
 
     fn write(&self, id: &str, title: &str, body: &str) {
@@ -52,7 +52,7 @@ fn ids(answer: &Json) -> Vec<String> {
 
 #[test]
 fn better_ones_come_first_and_equals_by_space_and_id() {
-    let world = World::new();
+    let world = Fixture::new();
     world.write("b/one", "Apples", "pears");
     world.write("a/two", "Pears", "apples");
     world.write("a/three", "Plums", "apples");
@@ -78,8 +78,26 @@ fn better_ones_come_first_and_equals_by_space_and_id() {
 }
 
 #[test]
+fn sorted_by_date_the_latest_change_comes_first() {
+    let world = Fixture::new();
+    for (id, seconds) in [("a", 200), ("b", 100), ("c", 300)] {
+        world.write(id, "Apples", "");
+        let file = fs::File::options()
+            .write(true)
+            .open(world.project.path().join(format!(".ai/knowledge/{id}.md")))
+            .unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)).unwrap();
+    }
+    let by = |sort: &str| {
+        ids(&world.ask(json!({"scope": "knowledge", "query": "apples", "sort_by": sort, "space": "project"})))
+    };
+    assert_eq!(by("date"), ["c", "a", "b"]);
+    assert_eq!(by("name"), ["a", "b", "c"]);
+}
+
+#[test]
 fn pages_are_cut_out_of_the_same_order_however_many_look_for_it() {
-    let world = World::new();
+    let world = Fixture::new();
     let mut wanted: [Vec<String>; 3] = Default::default();
     for number in 0..4_500 {
         let id = format!("n{number:04}");
@@ -104,7 +122,7 @@ fn pages_are_cut_out_of_the_same_order_however_many_look_for_it() {
 
 #[test]
 fn results_say_whether_they_are_signed_and_which_are_shadowed() {
-    let world = World::new();
+    let world = Fixture::new();
     let key = SigningKey::from_seed(&[1; 32]).unwrap();
     let now = jiff::Timestamp::UNIX_EPOCH;
     world.trust.add(SpaceKind::User, key.public(), "me", None, now).unwrap();
@@ -126,8 +144,8 @@ fn results_say_whether_they_are_signed_and_which_are_shadowed() {
 }
 
 #[test]
-fn a_warm_searcher_sees_files_and_folders_come_change_move_and_go() {
-    let world = World::new();
+fn a_warm_searcher_sees_every_change_of_files() {
+    let world = Fixture::new();
     let root = world.project.path().join(".ai/knowledge");
     let found =
         |query: &str| ids(&world.ask(json!({"scope": "knowledge", "query": query, "space": "project"})));
@@ -157,7 +175,7 @@ fn a_warm_searcher_sees_files_and_folders_come_change_move_and_go() {
 
 #[test]
 fn a_folder_that_takes_the_place_of_another_is_read_and_watched() {
-    let world = World::new();
+    let world = Fixture::new();
     let root = world.project.path().join(".ai/knowledge");
     let found =
         |query: &str| ids(&world.ask(json!({"scope": "knowledge", "query": query, "space": "project"})));
@@ -179,8 +197,8 @@ fn a_folder_that_takes_the_place_of_another_is_read_and_watched() {
 }
 
 #[test]
-fn a_query_of_operators_alone_is_refused_and_an_empty_one_finds_everything() {
-    let world = World::new();
+fn a_query_of_only_operators_is_refused() {
+    let world = Fixture::new();
     world.write("a/one", "One", "not much");
     for query in ["((", "()", "AND", "not", "NOT ( or )"] {
         let answer = world.ask(json!({"scope": "knowledge", "query": query}));
@@ -192,7 +210,7 @@ fn a_query_of_operators_alone_is_refused_and_an_empty_one_finds_everything() {
 
 #[test]
 fn a_query_that_is_too_long_is_refused() {
-    let world = World::new();
+    let world = Fixture::new();
     let answer = world.ask(json!({"scope": "knowledge", "query": "a ".repeat(5_000)}));
     assert!(answer["error"].as_str().unwrap().contains("longer than 4096 bytes"), "{answer}");
 }
@@ -200,7 +218,7 @@ fn a_query_that_is_too_long_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_followed_to_what_it_says_now() {
-    let world = World::new();
+    let world = Fixture::new();
     let target = world.project.path().join("target.md");
     fs::write(&target, "zebra").unwrap();
     let folder = world.project.path().join(".ai/knowledge");

@@ -13,28 +13,28 @@ use crate::trust::{SigningKey, Trust};
 const KNOWLEDGE: &str =
     "```yaml\nname: NAME\ntitle: T\nversion: 1.0.0\nentry_type: note\ncategory: demo\n```\ntext\n";
 
-struct World {
+struct Fixture {
     project: tempfile::TempDir,
     user: tempfile::TempDir,
     spaces: Spaces,
     trust: Trust,
 }
 
-impl World {
+impl Fixture {
     /// A user with a key that they trust.
-    fn new() -> World {
-        let world = World::without_key();
+    fn new() -> Fixture {
+        let world = Fixture::without_key();
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
         key.save(&world.spaces, false).unwrap();
         world.trust.add(SpaceKind::User, key.public(), "me", None, Timestamp::UNIX_EPOCH).unwrap();
         world
     }
 
-    fn without_key() -> World {
+    fn without_key() -> Fixture {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let trust = Trust::new(&spaces);
-        World { project, user, spaces, trust }
+        Fixture { project, user, spaces, trust }
     }
 
     fn write(&self, file: &str, text: &str) {
@@ -63,7 +63,7 @@ fn write(root: &Path, file: &str, text: &str) {
 
 #[test]
 fn what_is_signed_is_verified_and_signing_again_changes_nothing() {
-    let world = World::new();
+    let world = Fixture::new();
     world.knowledge("facts");
     let request = json!({"item_type": "knowledge", "item_id": "demo/facts"});
     let answer = world.ask(request.clone());
@@ -79,7 +79,7 @@ fn what_is_signed_is_verified_and_signing_again_changes_nothing() {
 #[test]
 fn a_signed_tool_can_still_be_run_and_loses_its_lockfile() {
     use std::os::unix::fs::PermissionsExt as _;
-    let world = World::new();
+    let world = Fixture::new();
     let tool = "#!/bin/sh\n# __version__ = \"1.0.0\"\n# __tool_type__ = \"shell\"\n# __category__ = \"demo\"\n# __tool_description__ = \"d\"\necho\n";
     world.write("tools/demo/run.sh", tool);
     world.write("lockfiles/demo/run@1.0.0.lock.json", "{}");
@@ -102,16 +102,16 @@ fn a_signed_tool_can_still_be_run_and_loses_its_lockfile() {
 
 #[test]
 fn many_are_signed_by_a_pattern_and_each_failure_is_told() {
-    let world = World::new();
+    let world = Fixture::new();
     for name in ["one", "two"] {
         world.knowledge(name);
     }
     world.write("knowledge/demo/deep/three.md", &KNOWLEDGE.replace("NAME", "three"));
     world.write("knowledge/node_modules/x/readme.md", "no item of ours");
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let request = SignRequest::new(ItemType::Knowledge, "*");
     let signed = sign(&world.spaces, &world.trust, &request, Timestamp::UNIX_EPOCH, &mut |done, of| {
-        told.push((done, of))
+        reported.push((done, of))
     });
     let Signed::Items(items) = signed.unwrap() else { panic!("a pattern signs many") };
     let (id, error) = &items.failed[0];
@@ -125,7 +125,7 @@ fn many_are_signed_by_a_pattern_and_each_failure_is_told() {
         answer["failed"],
         json!([{"item": "demo/deep/three", "error": "Validation failed", "details": [issue]}])
     );
-    assert_eq!(told, [(0, 3), (1, 3), (2, 3), (3, 3)]);
+    assert_eq!(reported, [(0, 3), (1, 3), (2, 3), (3, 3)]);
     let folder = world.ask(json!({"item_type": "knowledge", "item_id": "demo/t*"}));
     assert_eq!(folder["signed"], json!(["demo/two"]));
     let none = world.ask(json!({"item_type": "tool", "item_id": "zzz*"}));
@@ -135,7 +135,7 @@ fn many_are_signed_by_a_pattern_and_each_failure_is_told() {
 
 #[test]
 fn what_cannot_be_signed_says_why() {
-    let world = World::new();
+    let world = Fixture::new();
     let error = |request: Json| world.ask(request)["error"].as_str().unwrap_or_default().to_owned();
     assert_eq!(error(json!({"item_type": "banana", "item_id": "x"})), "Unknown item type: banana");
     assert_eq!(
@@ -156,7 +156,7 @@ fn what_cannot_be_signed_says_why() {
     world.write("directives/demo/n.md", "no fence\n");
     let broken = world.ask(json!({"item_type": "directive", "item_id": "demo/n"}));
     assert_eq!(broken["error"], "Invalid directive structure");
-    let world = World::without_key();
+    let world = Fixture::without_key();
     world.knowledge("facts");
     let answer = world.ask(json!({"item_type": "knowledge", "item_id": "demo/facts"}));
     assert!(answer["hint"].as_str().unwrap().contains("cuebook keys generate"), "{answer}");

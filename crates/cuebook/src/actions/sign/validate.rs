@@ -13,7 +13,7 @@ use crate::notation::{directive, knowledge, tool};
 use crate::source::Source;
 
 /// What is known of an item that may be signed.
-pub(super) struct Said {
+pub(super) struct ItemVersion {
     pub(super) version: Option<String>,
 }
 
@@ -21,10 +21,10 @@ pub(super) struct Said {
 const WHOLE: [&str; 6] = ["turns", "tokens", "spawns", "depth", "duration_seconds", "calls"];
 
 /// Bytes of a file that a tool lists.
-const MOST_LISTED: u64 = 256 << 20;
+const MAX_LISTED: u64 = 256 << 20;
 
 /// Checks a file, or gives the answer that says why it cannot be signed.
-pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<Said, Json> {
+pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<ItemVersion, Json> {
     let source = files::source_from_bytes(bytes.to_vec(), &located.name)
         .map_err(|error| json!({"error": error.diagnostic().to_string()}))?;
     match located.kind {
@@ -34,7 +34,7 @@ pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<Said, Json> {
     }
 }
 
-fn directive(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+fn directive(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Json> {
     let read = directive::read(source).map_err(|error| unreadable("Invalid directive structure", &error))?;
     let said = read.to_json();
     let said = said.as_object().cloned().unwrap_or_default();
@@ -77,10 +77,10 @@ fn directive(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
         let hint = hook.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
         issues.push(format!("Hook{line}: {}{hint}", hook.message));
     }
-    issues.or(Said { version })
+    issues.or(ItemVersion { version })
 }
 
-fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+fn tool(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Json> {
     if source.text().trim().is_empty() {
         return Err(json!({"error": "Tool file is empty"}));
     }
@@ -119,11 +119,11 @@ fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
         issues.push(issue);
     }
     if let Some(folder) = located.path().and_then(Path::parent) {
-        for issue in wrong_files(folder, &read.files, MOST_LISTED) {
+        for issue in wrong_files(folder, &read.files, MAX_LISTED) {
             issues.push(issue);
         }
     }
-    issues.or(Said { version: read.version.clone() })
+    issues.or(ItemVersion { version: read.version.clone() })
 }
 
 /// What would run a parameter as a part of a program, in the scripts of a tool that is data.
@@ -158,7 +158,7 @@ fn texts<'v>(value: &'v Json, found: &mut Vec<&'v str>) {
     }
 }
 
-fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+fn knowledge(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Json> {
     let read = knowledge::read(source).map_err(|error| unreadable("Invalid knowledge structure", &error))?;
     let said = &read.data;
     let mut issues = Issues { located, said, found: Vec::new() };
@@ -181,7 +181,7 @@ fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
         }));
     }
     let version = read.text("version").map(str::to_owned);
-    issues.or(Said { version })
+    issues.or(ItemVersion { version })
 }
 
 /// What is wrong with what an item says.
@@ -223,7 +223,7 @@ impl Issues<'_> {
         }
     }
 
-    fn or(self, said: Said) -> Result<Said, Json> {
+    fn or(self, said: ItemVersion) -> Result<ItemVersion, Json> {
         match self.found.is_empty() {
             true => Ok(said),
             false => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Composed, Directive, File, Surroundings, Wording};
+use super::{Composed, Directive, File, SurroundingTexts, Wording};
 use crate::dialect::prompty::Environment;
 use crate::dialect::{Body, Rendering, Texts, Writing};
 use crate::error::{Code, Diagnostic, Result, Severity};
@@ -175,7 +175,7 @@ impl Body for DirectiveBody {
             Some(item) => self.compose(&item.located.id, files)?,
             None => self.compose(&ItemId::new(&rendering.prompt.id)?, files)?,
         };
-        let around = Surroundings::new(&composed, &context.hook_texts);
+        let around = SurroundingTexts::new(&composed, &context.hook_texts);
         let values = self.values(scope, files.library(), false);
         let output = directive
             .write_prompt(&wording(rendering.config, context), &values, &around, limit)

@@ -13,7 +13,7 @@ use crate::prompt::Prompt;
 use crate::render::Rendered;
 use crate::sections::disclosure::Answer;
 use crate::sections::{
-    Body as SectionBody, Bound, Disclosed, Fitting, Missing, RenderedPrompt, Setting, Tree,
+    Body as SectionBody, BoundParams, Disclosed, Fitting, Missing, Node, RenderedPrompt, Setting, Tree,
     VisibilityOverrides, render_part,
 };
 use crate::template::engine::{Engines, Loader, Outline, Output};
@@ -86,12 +86,22 @@ impl SectionsBody {
         self.part.is_some()
     }
 
-    /// Sections that show in their short form where it is included: nothing can open them there.
-    pub(crate) fn summarized(&self) -> Vec<String> {
+    /// The sections that are meant: all of them, or one and those below it.
+    fn meant(&self) -> impl Iterator<Item = &Node> {
         let nodes = self.tree.sections();
         let start = self.part.map(|index| nodes[index].path.as_slice()).unwrap_or_default();
-        let below = nodes.iter().filter(|node| node.path.starts_with(start));
-        below.filter(|node| node.section.is_summarized()).map(|node| node.dotted().to_owned()).collect()
+        nodes.iter().filter(move |node| node.path.starts_with(start))
+    }
+
+    /// Sections that show in their short form where it is included: nothing can open them there.
+    pub(crate) fn summarized(&self) -> Vec<String> {
+        let summarized = self.meant().filter(|node| node.section.is_summarized());
+        summarized.map(|node| node.dotted().to_owned()).collect()
+    }
+
+    /// Whether one of its sections has tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        self.meant().any(|node| !node.section.tools.is_empty())
     }
 
     /// Does something with the setting of a render: its values, overrides, and what was opened in the session, if that counts.
@@ -103,7 +113,7 @@ impl SectionsBody {
         opens: bool,
         work: impl FnOnce(&Setting<'_>) -> Result<T>,
     ) -> Result<T> {
-        let bound = [Bound::of_scope(INPUTS, scope.clone())];
+        let bound = [BoundParams::of_scope(INPUTS, scope.clone())];
         let setting = Setting {
             overrides: (!overrides.is_empty()).then_some(overrides),
             missing: self.missing,

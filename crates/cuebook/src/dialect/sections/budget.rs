@@ -1,7 +1,7 @@
 //! A request that must fit into a budget of tokens: its text makes room for its tools and its output schema.
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::render::{Beside, Rendered};
+use crate::render::{ExtraTokens, Rendered};
 use crate::sections::{Fitting, RenderedPrompt};
 
 /// Renders a tree so that the whole request has at most so many tokens. `fit` renders its text into so much room, `complete` adds
@@ -11,11 +11,11 @@ pub(super) fn fit_request(
     fit: impl Fn(usize) -> Result<(RenderedPrompt, Fitting)>,
     complete: impl Fn(RenderedPrompt, Option<Fitting>) -> Rendered,
 ) -> Result<Rendered> {
-    let attempt = |room| -> Result<(Rendered, usize, Beside)> {
+    let attempt = |room| -> Result<(Rendered, usize, ExtraTokens)> {
         let (rendered, fitting) = fit(room)?;
         let text = fitting.tokens;
         let rendered = complete(rendered, Some(fitting));
-        let beside = Beside::of(&rendered);
+        let beside = ExtraTokens::of(&rendered);
         Ok((rendered, text, beside))
     };
     let (whole, text, beside) = attempt(usize::MAX)?;
@@ -55,7 +55,7 @@ pub(super) fn fit_request(
     }
 }
 
-fn finish(rendered: Rendered, beside: Beside, before: usize, budget: usize) -> Rendered {
+fn finish(rendered: Rendered, beside: ExtraTokens, before: usize, budget: usize) -> Rendered {
     rendered.map_fitting(|fitting| {
         fitting.tokens += beside.tokens();
         (fitting.tools, fitting.output) = (beside.tools, beside.output);
@@ -68,7 +68,7 @@ fn finish(rendered: Rendered, beside: Beside, before: usize, budget: usize) -> R
     })
 }
 
-fn too_long(before: usize, text: usize, beside: &Beside, budget: usize) -> Error {
+fn too_long(before: usize, text: usize, beside: &ExtraTokens, budget: usize) -> Error {
     let least = text + beside.tokens();
     let parts = [(beside.tools, "tools"), (beside.output, "output schema")];
     let parts: Vec<String> = parts

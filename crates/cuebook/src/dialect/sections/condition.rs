@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Diagnostic, Result};
 use crate::node::Node;
 use crate::prompt::Visibility;
-use crate::sections::{Circumstances, Selector};
+use crate::sections::{ConditionContext, Selector};
 use crate::source::{Place, Source};
 use crate::template::engine::{Compiled, Loader};
 use crate::template::jinja::names::Names;
@@ -15,9 +15,9 @@ use crate::template::jinja::{Settings, Template};
 const LONGEST: usize = 1000;
 
 /// Conditions include nothing.
-struct Nothing;
+struct NoIncludes;
 
-impl Loader for Nothing {
+impl Loader for NoIncludes {
     fn load(&self, _name: &str, _parent: &str) -> Result<Option<Arc<Source>>> {
         Ok(None)
     }
@@ -41,7 +41,7 @@ impl Condition {
         let place = node.place.clone();
         let source = Source::new(place.file(), template.replace("EXPRESSION", expression));
         let template =
-            Template::compile(source, Arc::new(Nothing), &Settings::default()).map_err(|error| {
+            Template::compile(source, Arc::new(NoIncludes), &Settings::default()).map_err(|error| {
                 let found = error.diagnostic();
                 let message = format!("invalid condition `{expression}`: {}", found.message);
                 let hint = "write a condition such as `audience == \"expert\" and not session.quiet`";
@@ -57,8 +57,8 @@ impl Condition {
         Ok(Condition { template, names, place })
     }
 
-    fn ask(&self, circumstances: &Circumstances<'_>) -> std::result::Result<String, String> {
-        let params = circumstances.params.ok_or("the section has no parameters")?;
+    fn ask(&self, condition_context: &ConditionContext<'_>) -> std::result::Result<String, String> {
+        let params = condition_context.params.ok_or("the section has no parameters")?;
         let output = Compiled::render(&self.template, &params.scope(), LONGEST);
         output.map(|output| output.text).map_err(|error| error.diagnostic().message.clone())
     }
@@ -71,8 +71,8 @@ pub(super) fn enabled(
 ) -> std::result::Result<(Selector<bool>, Arc<Condition>), Box<Diagnostic>> {
     let condition = Arc::new(Condition::read(node, text, "{% if (EXPRESSION) %}yes{% endif %}")?);
     let asked = condition.clone();
-    let selector = Selector::Asked(Arc::new(move |circumstances: &Circumstances<'_>| {
-        Ok(!asked.ask(circumstances)?.is_empty())
+    let selector = Selector::Asked(Arc::new(move |condition_context: &ConditionContext<'_>| {
+        Ok(!asked.ask(condition_context)?.is_empty())
     }));
     Ok((selector, condition))
 }
@@ -84,8 +84,8 @@ pub(super) fn visibility(
 ) -> std::result::Result<(Selector<Visibility>, Arc<Condition>), Box<Diagnostic>> {
     let condition = Arc::new(Condition::read(node, text, "{{ (EXPRESSION) }}")?);
     let asked = condition.clone();
-    let selector = Selector::Asked(Arc::new(move |circumstances: &Circumstances<'_>| {
-        let said = asked.ask(circumstances)?;
+    let selector = Selector::Asked(Arc::new(move |condition_context: &ConditionContext<'_>| {
+        let said = asked.ask(condition_context)?;
         Visibility::named(said.trim())
             .ok_or_else(|| format!("the result must be \"full\" or \"summary\", but is {:?}", said.trim()))
     }));

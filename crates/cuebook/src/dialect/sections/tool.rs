@@ -117,8 +117,8 @@ impl SectionsReader {
                 continue;
             }
             let shown = output.as_str().map(str::to_owned);
-            let told = tool.clone().example(description.as_deref().unwrap_or_default(), given, output);
-            match told {
+            let reported = tool.clone().example(description.as_deref().unwrap_or_default(), given, output);
+            match reported {
                 Ok(mut more) => {
                     // A text is shown as the text that a model would get.
                     if let Some(last) = more.shown_outputs.last_mut() {

@@ -35,7 +35,7 @@ const KEYS: [&str; 12] = [
 const EXAMPLE_KEYS: [&str; 3] = ["objective", "steps", "outcome"];
 
 /// What is gathered on the way.
-struct Making<'r> {
+struct TreeReader<'r> {
     source: &'r Arc<Source>,
     front: &'r Front,
     reader: &'r mut SectionsReader,
@@ -81,14 +81,14 @@ pub(super) fn read(
         open: true,
         fences: front.fences.iter().cloned().collect(),
     });
-    let mut making = Making { source, front, reader, conditions, engines, params, tools: HashMap::new() };
+    let mut making = TreeReader { source, front, reader, conditions, engines, params, tools: HashMap::new() };
     let mut parts = found.parts.into_iter().peekable();
     making.below(&mut parts, 0)
 }
 
 type Parts = std::iter::Peekable<std::vec::IntoIter<Part>>;
 
-impl Making<'_> {
+impl TreeReader<'_> {
     /// The sections directly below one of this level.
     fn below(&mut self, parts: &mut Parts, level: usize) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();

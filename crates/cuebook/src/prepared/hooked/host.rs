@@ -10,7 +10,7 @@ use crate::hooks::{Event, Host, HttpRequest, HttpResponse, ModelRequest, Refusal
 use crate::variables::{Layer, Scope};
 
 /// Requests to a language model that one render may make.
-const MOST_MODEL_CALLS: usize = 16;
+const MAX_MODEL_CALLS: usize = 16;
 
 /// What one hook can ask of the render.
 pub(super) struct RunHost<'r> {
@@ -40,8 +40,8 @@ impl Host for RunHost<'_> {
             return Err(Refusal::failed(message));
         };
         let mut calls = lock(&self.run.model_calls);
-        if *calls == MOST_MODEL_CALLS {
-            let message = format!("llm_call: the limit is {MOST_MODEL_CALLS} calls per render");
+        if *calls == MAX_MODEL_CALLS {
+            let message = format!("llm_call: the limit is {MAX_MODEL_CALLS} calls per render");
             return Err(Refusal::permission(message));
         }
         *calls += 1;

@@ -31,13 +31,13 @@ use crate::template::python::is_space;
 use crate::template::unit::Unit;
 
 /// How many levels of sections there may be.
-pub const MOST_LEVELS: usize = 64;
+pub const MAX_LEVELS: usize = 64;
 
 pub(super) fn build(mut builder: TreeBuilder) -> Result<Tree> {
     check_key("Prompt namespace key", &builder.ns)?;
     check_key("Prompt key key", &builder.key)?;
     let sections = std::mem::take(&mut builder.sections);
-    let mut making = Making {
+    let mut making = TreeBuild {
         builder: &builder,
         nodes: Vec::new(),
         by_path: HashMap::new(),
@@ -51,7 +51,7 @@ pub(super) fn build(mut builder: TreeBuilder) -> Result<Tree> {
     };
     making.all(sections, None, &[], "")?;
     making.finish_task_examples()?;
-    let Making { nodes, by_path, by_name, mut types, tools, asked, units, notes, .. } = making;
+    let TreeBuild { nodes, by_path, by_name, mut types, tools, asked, units, notes, .. } = making;
     for filling in types.values_mut().filter(|filling| filling.default.is_none()) {
         filling.default = filling.of.default_value();
     }
@@ -90,7 +90,7 @@ pub(super) fn build(mut builder: TreeBuilder) -> Result<Tree> {
     })
 }
 
-struct Making<'t> {
+struct TreeBuild<'t> {
     builder: &'t TreeBuilder,
     nodes: Vec<Node>,
     by_path: HashMap<Vec<String>, usize>,
@@ -103,7 +103,7 @@ struct Making<'t> {
     notes: Vec<Diagnostic>,
 }
 
-impl Making<'_> {
+impl TreeBuild<'_> {
     /// Sections that stand side by side. Says whether one of them brings tools.
     fn all(
         &mut self,
@@ -140,8 +140,8 @@ impl Making<'_> {
             ));
         }
         let depth = above.len();
-        if depth >= MOST_LEVELS {
-            let message = format!("sections are nested more than {MOST_LEVELS} levels deep");
+        if depth >= MAX_LEVELS {
+            let message = format!("sections are nested more than {MAX_LEVELS} levels deep");
             return Err(invalid(&section, &path, message));
         }
         let children = std::mem::take(&mut section.children);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use crate::error::Result;
 use crate::source::Source;
 use crate::template::engine::{Compiled, Engine, Job, Outline, Output};
-use crate::template::page::{Alone, Page};
+use crate::template::page::{Page, StandaloneOutline};
 use crate::variables::Scope;
 
 /// A section type: it computes the body of a section. Heading, summary, visibility, tools and children are those of every section.
@@ -76,6 +76,6 @@ impl Compiled for CustomBody {
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
-        Arc::new(Alone::new(&self.source, []))
+        Arc::new(StandaloneOutline::new(&self.source, []))
     }
 }

@@ -24,7 +24,7 @@ const OPEN: &str = "open_sections";
 const READ: &str = "read_section";
 
 /// How often a model may open sections before the loop gives up.
-pub const MOST_EXPANSIONS: usize = 10;
+pub const MAX_EXPANSIONS: usize = 10;
 
 /// The names of the tools that the renderer adds.
 pub const TOOLS: [&str; 2] = [OPEN, READ];
@@ -314,7 +314,7 @@ impl Session for Layered<'_> {
 }
 
 /// Drives a conversation with a model through its disclosures: renders, asks, and renders again whenever a section was opened,
-/// at most [`MOST_EXPANSIONS`] times. `ask` gets the prompt and the answer to the last call, and returns what the model did: a
+/// at most [`MAX_EXPANSIONS`] times. `ask` gets the prompt and the answer to the last call, and returns what the model did: a
 /// call of a tool, or something else, which ends the loop. Calls of the host's own tools are its own business and do not come
 /// here. A session of the setting is asked behind the one that the loop keeps.
 pub fn disclose<T>(
@@ -335,17 +335,17 @@ pub fn disclose<T>(
                 Turn::Done(result) => return Ok(result),
                 Turn::Call { name, arguments } => (name, arguments),
             };
-            let told = tree.answer(&name, &arguments, &setting, session);
-            let told = told.ok_or_else(|| refuse(format!("unknown tool `{name}` for sections")))?;
-            let again = told.render_again;
-            answer = Some(told);
+            let reported = tree.answer(&name, &arguments, &setting, session);
+            let reported = reported.ok_or_else(|| refuse(format!("unknown tool `{name}` for sections")))?;
+            let again = reported.render_again;
+            answer = Some(reported);
             if again {
                 break;
             }
         }
         expansions += 1;
-        if expansions > MOST_EXPANSIONS {
-            let message = format!("Visibility expansion retries exceeded ({MOST_EXPANSIONS})");
+        if expansions > MAX_EXPANSIONS {
+            let message = format!("Visibility expansion retries exceeded ({MAX_EXPANSIONS})");
             let hint = "check why the model keeps opening sections, or show them in full from the start";
             let diagnostic = Diagnostic::new(Code::ExpansionRequired, message).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));

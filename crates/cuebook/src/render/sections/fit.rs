@@ -106,7 +106,7 @@ impl Tree {
         for ((index, _), count) in whole.cut().zip(counts) {
             weights[index] += count;
         }
-        let mut making = Making {
+        let mut making = FitSearch {
             tree: self,
             setting,
             whole: &whole,
@@ -150,7 +150,7 @@ impl Tree {
     }
 }
 
-struct Making<'m, 's> {
+struct FitSearch<'m, 's> {
     tree: &'m Tree,
     setting: &'m Setting<'s>,
     /// The render before any section made room.
@@ -166,7 +166,7 @@ struct Making<'m, 's> {
     steps: Vec<FitStep>,
 }
 
-impl<'m, 's> Making<'m, 's> {
+impl<'m, 's> FitSearch<'m, 's> {
     /// The sections that are shown, least important first, and those that the session opened behind all others.
     fn order(&self) -> impl Iterator<Item = usize> + use<'m, 's> {
         let (tree, whole, session) = (self.tree, self.whole, self.setting.session);

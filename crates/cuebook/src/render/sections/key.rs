@@ -3,12 +3,12 @@
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
 /// The longest key, in bytes.
-pub const MOST_KEY: usize = 64;
+pub const MAX_KEY: usize = 64;
 
 /// Refuses what is no key: lower-case letters, digits, dots, dashes and underscores, beginning with a letter or a digit.
 pub fn check_key(what: &str, key: &str) -> Result<()> {
     let is_first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let fits = key.len() <= MOST_KEY
+    let fits = key.len() <= MAX_KEY
         && key.bytes().next().is_some_and(is_first)
         && key.bytes().all(|byte| is_first(byte) || b"._-".contains(&byte));
     if fits {

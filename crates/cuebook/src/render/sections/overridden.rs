@@ -155,7 +155,7 @@ fn unknown_params(tool: &SectionTool, by: &ToolOverride) -> Vec<Diagnostic> {
     let fields = || tool.params.iter().flat_map(|record| &record.fields);
     let is_unknown =
         |name: &&String| !fields().any(|field| field.name == **name || field.key() == name.as_str());
-    let told = by.param_descriptions.keys().filter(is_unknown).map(|name| {
+    let reported = by.param_descriptions.keys().filter(is_unknown).map(|name| {
         let message =
             format!("the tool `{}` has no parameter `{name}`, so this description has no effect", tool.name);
         let mut diagnostic = Diagnostic::new(Code::BadOverride, message).severity(Severity::Warning);
@@ -163,5 +163,5 @@ fn unknown_params(tool: &SectionTool, by: &ToolOverride) -> Vec<Diagnostic> {
         let near = did_you_mean(&nearest(name, fields().map(|field| field.name.as_str())));
         diagnostic.hint(near.unwrap_or_else(|| "remove the entry".to_owned()))
     });
-    told.collect()
+    reported.collect()
 }

@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::fields::fields;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::prompt::Record;
+use crate::prompt::{Described, Record};
 use crate::variables::{LateScope, Scope, Variables};
 
 /// A type of parameters: a name, and the fields that its values have.
@@ -27,10 +26,11 @@ pub struct ParamsType {
     pub fences: BTreeMap<String, String>,
 }
 
-/// A Rust type that fills sections: a struct that can be serialized and described.
-pub trait Params: Serialize + JsonSchema + Send + Sync + 'static {}
+/// A Rust type that fills sections: a struct that can be serialized and described. With the feature `schemas` a type that derives
+/// `schemars::JsonSchema` is described.
+pub trait Params: Serialize + Described + Send + Sync + 'static {}
 
-impl<T: Serialize + JsonSchema + Send + Sync + 'static> Params for T {}
+impl<T: Serialize + Described + Send + Sync + 'static> Params for T {}
 
 impl ParamsType {
     /// The type of a Rust struct.
@@ -51,17 +51,17 @@ impl ParamsType {
     }
 
     /// A value made of nothing but defaults, if every field has one.
-    pub(super) fn default_value(&self) -> Option<Bound> {
+    pub(super) fn default_value(&self) -> Option<BoundParams> {
         let fields =
             self.record.fields.iter().map(|field| Some((field.name.clone(), field.default.clone()?)));
         let values: Map<String, Json> = fields.collect::<Option<_>>()?;
-        Some(Bound::new(self.name.clone(), &values))
+        Some(BoundParams::new(self.name.clone(), &values))
     }
 }
 
 /// A value of a type of parameters.
 #[derive(Clone)]
-pub struct Bound {
+pub struct BoundParams {
     type_name: Cow<'static, str>,
     values: Values,
     rust: Option<Arc<dyn Any + Send + Sync>>,
@@ -73,24 +73,24 @@ enum Values {
     Scope(Arc<Scope>),
 }
 
-impl std::fmt::Debug for Bound {
+impl std::fmt::Debug for BoundParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bound").field("type", &self.type_name).finish_non_exhaustive()
     }
 }
 
-impl Bound {
+impl BoundParams {
     /// A value by the name of its type.
-    pub fn new(type_name: impl Into<String>, values: &Map<String, Json>) -> Bound {
+    pub fn new(type_name: impl Into<String>, values: &Map<String, Json>) -> BoundParams {
         let values = Values::Own(Variables::from_json(values));
-        Bound { type_name: Cow::Owned(type_name.into()), values, rust: None }
+        BoundParams { type_name: Cow::Owned(type_name.into()), values, rust: None }
     }
 
     /// A Rust value.
-    pub fn of<P: Params>(value: P) -> Result<Bound> {
+    pub fn of<P: Params>(value: P) -> Result<BoundParams> {
         let type_name = Cow::Borrowed(std::any::type_name::<P>());
         if let Ok(fields) = fields(&value) {
-            return Ok(Bound { type_name, values: Values::Own(fields), rust: Some(Arc::new(value)) });
+            return Ok(BoundParams { type_name, values: Values::Own(fields), rust: Some(Arc::new(value)) });
         }
         let json = serde_json::to_value(&value).map_err(|error| {
             let message = format!("cannot read a value of `{}`: {error}", std::any::type_name::<P>());
@@ -102,13 +102,13 @@ impl Bound {
             let diagnostic = Diagnostic::new(Code::BadInput, message).hint(hint);
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
         };
-        Ok(Bound { type_name, values: Values::Own(values.into()), rust: Some(Arc::new(value)) })
+        Ok(BoundParams { type_name, values: Values::Own(values.into()), rust: Some(Arc::new(value)) })
     }
 
     /// The values of a scope, with their layers.
-    pub fn of_scope(type_name: &str, scope: Arc<Scope>) -> Bound {
+    pub fn of_scope(type_name: &str, scope: Arc<Scope>) -> BoundParams {
         let type_name = Cow::Owned(type_name.to_owned());
-        Bound { type_name, values: Values::Scope(scope), rust: None }
+        BoundParams { type_name, values: Values::Scope(scope), rust: None }
     }
 
     /// The name of its type.
@@ -148,10 +148,10 @@ impl Bound {
     }
 
     /// The values that spans speak of where these are bound.
-    pub(super) fn late_scope(bound: &[Bound]) -> LateScope {
+    pub(super) fn late_scope(bound: &[BoundParams]) -> LateScope {
         match bound {
-            [Bound { values: Values::Scope(scope), .. }] => scope.clone().into(),
-            several => LateScope::of_values(several.iter().map(Bound::variables).collect()),
+            [BoundParams { values: Values::Scope(scope), .. }] => scope.clone().into(),
+            several => LateScope::of_values(several.iter().map(BoundParams::variables).collect()),
         }
     }
 

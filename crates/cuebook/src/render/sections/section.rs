@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::build::check_task_example;
-use super::params::{Bound, Params, ParamsType};
-use super::selector::{Selector, Selects};
+use super::params::{BoundParams, Params, ParamsType};
+use super::selector::{IntoSelector, Selector};
 use super::tool::SectionTool;
 use crate::error::Result;
 use crate::overrides::TaskExample;
@@ -40,7 +40,7 @@ pub struct Section {
     /// What it is filled with; `None` if it takes nothing.
     pub params: Option<Arc<ParamsType>>,
     /// What it is filled with without a binding.
-    pub default_params: Option<Bound>,
+    pub default_params: Option<BoundParams>,
     /// Tools that are there if it is.
     pub tools: Vec<Arc<SectionTool>>,
     /// Skills that are there if it is.
@@ -94,14 +94,14 @@ impl Skill {
 }
 
 /// How long the title of an example of a task may be, in characters.
-const MOST_TITLE: usize = 60;
+const MAX_TITLE: usize = 60;
 
 /// The task as a title: the beginning of it, if it is long.
 pub(crate) fn title_of(objective: &str) -> String {
-    if objective.chars().count() <= MOST_TITLE {
+    if objective.chars().count() <= MAX_TITLE {
         return objective.to_owned();
     }
-    objective.chars().take(MOST_TITLE - 3).chain("...".chars()).collect()
+    objective.chars().take(MAX_TITLE - 3).chain("...".chars()).collect()
 }
 
 /// The engine of a section that chooses none.
@@ -192,13 +192,13 @@ impl Section {
     }
 
     /// The same section, shown as much as a closure says: of nothing, or of the session.
-    pub fn visible_if<S>(mut self, condition: impl Selects<(), Visibility, S>) -> Section {
+    pub fn visible_if<S>(mut self, condition: impl IntoSelector<(), Visibility, S>) -> Section {
         self.visibility = condition.selector();
         self
     }
 
     /// The same section, there if a closure says so: of nothing, or of the session.
-    pub fn enabled_if<S>(mut self, condition: impl Selects<(), bool, S>) -> Section {
+    pub fn enabled_if<S>(mut self, condition: impl IntoSelector<(), bool, S>) -> Section {
         self.enabled = condition.selector();
         self
     }
@@ -252,7 +252,7 @@ pub struct Typed<P> {
 impl<P: Params> Typed<P> {
     /// The same section, filled with this without a binding.
     pub fn default(mut self, params: P) -> Result<Typed<P>> {
-        self.section.default_params = Some(Bound::of(params)?);
+        self.section.default_params = Some(BoundParams::of(params)?);
         Ok(self)
     }
 
@@ -265,13 +265,13 @@ impl<P: Params> Typed<P> {
     }
 
     /// The same section, there if a closure says so: of nothing, the session, the parameters, or both.
-    pub fn enabled_if<S>(mut self, condition: impl Selects<P, bool, S>) -> Typed<P> {
+    pub fn enabled_if<S>(mut self, condition: impl IntoSelector<P, bool, S>) -> Typed<P> {
         self.section.enabled = condition.selector();
         self
     }
 
     /// The same section, shown as much as a closure says: of nothing, the session, the parameters, or both.
-    pub fn visible_if<S>(mut self, condition: impl Selects<P, Visibility, S>) -> Typed<P> {
+    pub fn visible_if<S>(mut self, condition: impl IntoSelector<P, Visibility, S>) -> Typed<P> {
         self.section.visibility = condition.selector();
         self
     }

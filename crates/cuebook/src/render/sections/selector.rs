@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::params::{Bound, Params};
+use super::params::{BoundParams, Params};
 use super::session::Session;
 
 /// What a condition may know.
-pub struct Circumstances<'c> {
+pub struct ConditionContext<'c> {
     /// The parameters of the section.
-    pub params: Option<&'c Bound>,
+    pub params: Option<&'c BoundParams>,
     /// The session, if the render has one.
     pub session: Option<&'c dyn Session>,
 }
 
-type Condition<T> = dyn Fn(&Circumstances<'_>) -> Result<T, String> + Send + Sync;
+type Condition<T> = dyn Fn(&ConditionContext<'_>) -> Result<T, String> + Send + Sync;
 
 /// A constant, or something that is asked at each render. The error says why it is unknown.
 #[derive(Clone)]
@@ -25,10 +25,10 @@ pub enum Selector<T> {
 }
 
 impl<T: Copy> Selector<T> {
-    pub(super) fn ask(&self, circumstances: &Circumstances<'_>) -> Result<T, String> {
+    pub(super) fn ask(&self, condition_context: &ConditionContext<'_>) -> Result<T, String> {
         match self {
             Selector::Always(value) => Ok(*value),
-            Selector::Asked(condition) => condition(circumstances),
+            Selector::Asked(condition) => condition(condition_context),
         }
     }
 }
@@ -43,7 +43,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Selector<T> {
 }
 
 /// A closure in one of the four shapes that conditions have: of nothing, of the session, of the parameters, of both.
-pub trait Selects<P, T, Shape> {
+pub trait IntoSelector<P, T, Shape> {
     /// The same in the one shape that the renderer knows.
     fn selector(self) -> Selector<T>;
 }
@@ -51,46 +51,48 @@ pub trait Selects<P, T, Shape> {
 /// The shapes, for the compiler.
 pub mod shape {
     /// `|| …`
-    pub struct Nothing;
+    pub struct NoArguments;
     /// `|session: Option<&dyn Session>| …`
-    pub struct OfSession;
+    pub struct SessionOnly;
     /// `|params: &P| …`
-    pub struct OfParams;
+    pub struct ParamsOnly;
     /// `|params: &P, session: Option<&dyn Session>| …`
-    pub struct OfBoth;
+    pub struct ParamsAndSession;
 }
 
-fn params<'c, P: Params>(circumstances: &Circumstances<'c>) -> Result<&'c P, String> {
-    let bound = circumstances.params.ok_or("the section has no parameters")?;
+fn params<'c, P: Params>(condition_context: &ConditionContext<'c>) -> Result<&'c P, String> {
+    let bound = condition_context.params.ok_or("the section has no parameters")?;
     bound
         .rust::<P>()
         .ok_or_else(|| format!("the parameters are not of type `{}`", std::any::type_name::<P>()))
 }
 
-impl<P, T, F: Fn() -> T + Send + Sync + 'static> Selects<P, T, shape::Nothing> for F {
+impl<P, T, F: Fn() -> T + Send + Sync + 'static> IntoSelector<P, T, shape::NoArguments> for F {
     fn selector(self) -> Selector<T> {
         Selector::Asked(Arc::new(move |_| Ok(self())))
     }
 }
 
-impl<P, T, F: Fn(Option<&dyn Session>) -> T + Send + Sync + 'static> Selects<P, T, shape::OfSession> for F {
-    fn selector(self) -> Selector<T> {
-        Selector::Asked(Arc::new(move |circumstances| Ok(self(circumstances.session))))
-    }
-}
-
-impl<P: Params, T, F: Fn(&P) -> T + Send + Sync + 'static> Selects<P, T, shape::OfParams> for F {
-    fn selector(self) -> Selector<T> {
-        Selector::Asked(Arc::new(move |circumstances| Ok(self(params(circumstances)?))))
-    }
-}
-
-impl<P: Params, T, F: Fn(&P, Option<&dyn Session>) -> T + Send + Sync + 'static> Selects<P, T, shape::OfBoth>
+impl<P, T, F: Fn(Option<&dyn Session>) -> T + Send + Sync + 'static> IntoSelector<P, T, shape::SessionOnly>
     for F
 {
     fn selector(self) -> Selector<T> {
-        Selector::Asked(Arc::new(move |circumstances| {
-            Ok(self(params(circumstances)?, circumstances.session))
+        Selector::Asked(Arc::new(move |condition_context| Ok(self(condition_context.session))))
+    }
+}
+
+impl<P: Params, T, F: Fn(&P) -> T + Send + Sync + 'static> IntoSelector<P, T, shape::ParamsOnly> for F {
+    fn selector(self) -> Selector<T> {
+        Selector::Asked(Arc::new(move |condition_context| Ok(self(params(condition_context)?))))
+    }
+}
+
+impl<P: Params, T, F: Fn(&P, Option<&dyn Session>) -> T + Send + Sync + 'static>
+    IntoSelector<P, T, shape::ParamsAndSession> for F
+{
+    fn selector(self) -> Selector<T> {
+        Selector::Asked(Arc::new(move |condition_context| {
+            Ok(self(params(condition_context)?, condition_context.session))
         }))
     }
 }

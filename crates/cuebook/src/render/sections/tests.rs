@@ -23,8 +23,8 @@ struct Task {
     brief: bool,
 }
 
-fn task(goal: &str, brief: bool) -> Vec<Bound> {
-    vec![Bound::of(Task { goal: goal.to_owned(), brief }).unwrap()]
+fn task(goal: &str, brief: bool) -> Vec<BoundParams> {
+    vec![BoundParams::of(Task { goal: goal.to_owned(), brief }).unwrap()]
 }
 
 /// A tree of sections, with plain headings.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde_json::{Value as Json, json};
 
 use super::params::Params;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::overrides::hash;
 use crate::overrides::{ToolExample, ToolOverride};
-use crate::prompt::{Extras, Record};
+use crate::prompt::{Described, Extras, Record};
 use crate::source::Place;
 use crate::template::python::is_space;
 
@@ -57,8 +56,8 @@ impl std::fmt::Debug for SectionTool {
     }
 }
 
-const MOST_NAME: usize = 64;
-const MOST_DESCRIPTION: usize = 200;
+const MAX_NAME: usize = 64;
+const MAX_DESCRIPTION: usize = 200;
 
 fn refuse(placeholder: &str, message: impl Into<String>, hint: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::BadSection, message).hint(hint);
@@ -69,8 +68,8 @@ fn refuse(placeholder: &str, message: impl Into<String>, hint: &str) -> Error {
 fn check_description(what: &str, text: &str) -> Result<String> {
     let text = text.trim_matches(is_space);
     let hint = "write one sentence in ASCII; put details into the section's text";
-    if text.is_empty() || text.chars().count() > MOST_DESCRIPTION {
-        let message = format!("{what} must be 1-{MOST_DESCRIPTION} ASCII characters.");
+    if text.is_empty() || text.chars().count() > MAX_DESCRIPTION {
+        let message = format!("{what} must be 1-{MAX_DESCRIPTION} ASCII characters.");
         return Err(refuse("description", message, hint));
     }
     if !text.is_ascii() {
@@ -82,7 +81,7 @@ fn check_description(what: &str, text: &str) -> Result<String> {
 /// Whether this can be the name of a tool.
 pub(super) fn check_tool_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-    !name.is_empty() && name.len() <= MOST_NAME && name.bytes().all(fits)
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(fits)
 }
 
 /// The name that an error gives to a type.
@@ -148,13 +147,13 @@ impl SectionTool {
     }
 
     /// The same tool, which answers with a Rust type.
-    pub fn answers<R: JsonSchema>(mut self) -> Result<SectionTool> {
+    pub fn answers<R: Described>(mut self) -> Result<SectionTool> {
         self.result = ToolResult::One(Record::of::<R>()?);
         Ok(self)
     }
 
     /// The same tool, which answers with a list of a Rust type.
-    pub fn answers_many<R: JsonSchema>(mut self) -> Result<SectionTool> {
+    pub fn answers_many<R: Described>(mut self) -> Result<SectionTool> {
         self.result = ToolResult::Many(Record::of::<R>()?);
         Ok(self)
     }

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::build;
 use super::custom::{Custom, SectionType};
-use super::params::{Bound, ParamsType};
+use super::params::{BoundParams, ParamsType};
 use super::section::Section;
 use super::tool::SectionTool;
 use crate::chat::output::OutputSpec;
@@ -149,7 +149,7 @@ impl std::fmt::Debug for Text {
 pub(super) struct Filling {
     pub(super) of: Arc<ParamsType>,
     /// What it is without a binding: the first default of a section, or a value of nothing but defaults.
-    pub(super) default: Option<Bound>,
+    pub(super) default: Option<BoundParams>,
 }
 
 /// A prompt as a tree of sections.
@@ -202,9 +202,9 @@ pub struct TreeBuilder {
 }
 
 /// Includes nothing.
-struct Nothing;
+struct NoIncludes;
 
-impl Loader for Nothing {
+impl Loader for NoIncludes {
     fn load(&self, _name: &str, _parent: &str) -> Result<Option<Arc<Source>>> {
         Ok(None)
     }
@@ -297,7 +297,7 @@ impl Tree {
             model: None,
             sections: Vec::new(),
             engines: Engines::default(),
-            loader: Arc::new(Nothing),
+            loader: Arc::new(NoIncludes),
             settings: Settings::default(),
         }
     }

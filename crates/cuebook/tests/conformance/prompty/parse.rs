@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
-use cuebook::template::page::{Alone, Page};
+use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::variables::{FixedNonces, Scope};
 use cuebook::{Book, Context, Message, Variables};
 use serde_json::{Map, Value as Json, json};
@@ -43,7 +43,7 @@ impl Compiled for Text {
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
-        Arc::new(Alone::new(&self.0, []))
+        Arc::new(StandaloneOutline::new(&self.0, []))
     }
 }
 

@@ -311,7 +311,7 @@ fn error(probe: &str, expected: &Json, descriptor: &Descriptor, seeded: &str) ->
     }
     match (found, expected["ok"].as_bool()) {
         (Ok(resolved), Some(true)) => same("value", &expected["value"], &resolved_json(&resolved))
-            // What WINK only logs is told here.
+            // What WINK only logs is reported here.
             .and_then(
                 |()| if resolved.stale.is_empty() { Err("nothing was reported".into()) } else { Ok(()) },
             ),

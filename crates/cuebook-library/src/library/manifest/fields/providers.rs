@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::super::VariableProvider;
-use super::{Reader, field_name, joined};
+use super::{ManifestReader, field_name, joined};
 use crate::error::{Code, Diagnostic};
 use crate::json::Step::{Index, Key};
-use crate::json::{MOST_FINDINGS, Step, quoted};
+use crate::json::{MAX_FINDINGS, Step, quoted};
 use crate::prompt::{Limits, Permissions};
 
 const PROVIDER_FIELDS: &[&str] = &["file", "namespace", "description", "optional", "permissions", "limits"];
@@ -49,7 +49,7 @@ const RESERVED_NAMESPACES: &[&str] = &[
     "debug",
 ];
 
-impl<'d> Reader<'d> {
+impl<'d> ManifestReader<'d> {
     pub(super) fn providers(&mut self, root: &'d Map<String, Value>) -> Vec<VariableProvider> {
         let Some(value) = self.field(root, "variable_providers") else { return Vec::new() };
         let Value::Array(items) = value else {
@@ -63,7 +63,7 @@ impl<'d> Reader<'d> {
             let Some(provider) = self.provider(item, &path) else { continue };
             if let Some(earlier) = first.get(&provider.namespace) {
                 let place = |index| [Key("variable_providers"), Index(index), Key("namespace")];
-                if self.problems.len() < MOST_FINDINGS {
+                if self.problems.len() < MAX_FINDINGS {
                     let message = format!("duplicate provider namespace `{}`", provider.namespace);
                     let diagnostic = Diagnostic::new(Code::BadManifest, message)
                         .at(self.document.place(&place(index)))

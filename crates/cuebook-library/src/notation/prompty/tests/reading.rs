@@ -275,7 +275,7 @@ fn tools_of_a_wrong_shape_are_told_with_their_places() {
 }
 
 #[test]
-fn numbers_and_names_that_every_provider_refuses_are_noted_and_kept() {
+fn values_that_every_provider_refuses_are_noted() {
     let yaml = "model: {id: m, options: {maxOutputTokens: -5, temperature: 99, topP: 7, seed: -1}}\ntools:\n  - {name: bad name!, kind: function, parameters: {p: {kind: nope}}}\n  - {name: its own way, kind: mine}";
     assert_eq!(
         notes(yaml),

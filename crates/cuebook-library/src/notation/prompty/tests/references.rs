@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use super::super::reference::{MOST_FILES_DEEP, Reference};
+use super::super::reference::{MAX_FILES_DEEP, Reference};
 use super::{LoadOptions, front, options};
 use crate::error::{Code, Diagnostic, Error, Severity};
 use crate::notation::prompty::{Definition, load_str};
@@ -298,7 +298,7 @@ fn files_cannot_multiply_each_other() {
     let home = folder(&borrowed);
     let home = home.path().join("app");
     let (found, _) = refused(&home, "metadata: {a: '${file:f0.json}'}");
-    assert!(found.iter().any(|text| text.contains(&format!("the limit is {MOST_FILES_DEEP}"))), "{found:?}");
+    assert!(found.iter().any(|text| text.contains(&format!("the limit is {MAX_FILES_DEEP}"))), "{found:?}");
     assert!(found.iter().any(|text| text.contains("too many files")), "{found:?}");
     assert!(found.len() < 20, "the same is told once: {found:?}");
     let deep = format!("{}\"${{file:g.json}}\"{}", "[".repeat(60), "]".repeat(60));
@@ -315,7 +315,7 @@ fn untrusted(yaml: &str, options: &LoadOptions) -> Vec<String> {
 }
 
 #[test]
-fn an_address_that_the_file_chose_is_noted_unless_somebody_vouches_for_it() {
+fn an_unapproved_address_of_a_file_is_noted() {
     let connection = |fields: &str| format!("model: {{id: m, connection: {{{fields}}}}}");
     let evil = "https://evil.example";
     for fields in [

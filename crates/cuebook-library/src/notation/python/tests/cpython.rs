@@ -239,7 +239,7 @@ texts = json.load(sys.stdin)
 json.dump({"literals": [literal(t) for t in texts["literals"]], "modules": [valid(t) for t in texts["modules"]]}, sys.stdout)
 "#;
 
-/// What the real Python says; `None`, with a word about it, where there is none.
+/// What the real Python says; `None`, with a word about it, where it is missing.
 fn ask_python(texts: &Value) -> Option<Value> {
     let command = Command::new("python3")
         .args(["-I", "-X", "utf8", "-c", SCRIPT])
@@ -273,7 +273,7 @@ fn tag(literal: &Literal) -> Value {
 }
 
 #[test]
-fn the_real_python_agrees_about_what_is_a_literal_and_what_is_valid() {
+fn python_agrees_on_literals_and_validity() {
     let texts: Vec<&str> = LITERALS.iter().chain(COMPUTED).copied().collect();
     let Some(answers) = ask_python(&json!({"literals": texts, "modules": MODULES})) else { return };
     let mut differences = Vec::new();

@@ -23,7 +23,7 @@ fn many(text: &str) -> String {
 }
 
 #[test]
-fn nesting_without_end_is_refused_and_does_not_overflow_the_stack() {
+fn deep_nesting_is_refused_without_stack_overflow() {
     let brackets = "not valid Python: brackets are nested more than 100 deep";
     let operators = "not valid Python: more than 500 operators build on each other";
     for (text, message) in [

@@ -6,11 +6,11 @@ use serde_json::{Value as Json, json};
 
 use super::super::anthropic::refusal;
 use super::super::compact;
-use super::super::look::Look;
+use super::super::reply_value::ReplyValue;
 use super::{Chunk, Stream};
 use crate::error::Result;
 
-pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+pub(super) fn feed(stream: &mut Stream, event: &ReplyValue<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
     match event.need("type")?.text()? {
         "message_start" => {
             let message = event.need("message")?;
@@ -124,6 +124,6 @@ fn grow(block: &mut Json, delta: &Json) {
     }
 }
 
-fn index(event: &Look<'_, '_>) -> u64 {
+fn index(event: &ReplyValue<'_, '_>) -> u64 {
     event.value.get("index").and_then(Json::as_u64).unwrap_or(0)
 }

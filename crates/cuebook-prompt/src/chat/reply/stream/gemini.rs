@@ -1,11 +1,11 @@
 //! The pieces of Gemini's `streamGenerateContent`: each has the form of a whole reply.
 
-use super::super::gemini::{Said, UNREADABLE_CALL, blocked_prompt, malformed, stopped};
-use super::super::look::{Look, failed};
+use super::super::gemini::{CandidateContent, UNREADABLE_CALL, blocked_prompt, malformed, stopped};
+use super::super::reply_value::{ReplyValue, failed};
 use super::{Chunk, Draft, Stream};
 use crate::error::Result;
 
-pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+pub(super) fn feed(stream: &mut Stream, event: &ReplyValue<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
     stream.identify(event.note("modelVersion"), event.note("responseId"));
     if let Some(blocked) = blocked_prompt(event.value) {
         stream.refusal = blocked;
@@ -18,12 +18,13 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
     };
     if let Some(candidate) = candidate {
         candidate.object()?;
-        let mut said = Said { earlier_calls: stream.calls.len(), ..Said::default() };
-        said.add(&candidate)?;
-        chunks.extend(stream.think(&said.thinking));
-        chunks.extend(stream.say(&said.text));
-        stream.images.extend(said.images);
-        for (call, signature) in said.calls.into_iter().zip(said.signatures) {
+        let mut content =
+            CandidateContent { earlier_calls: stream.calls.len(), ..CandidateContent::default() };
+        content.add(&candidate)?;
+        chunks.extend(stream.think(&content.thinking));
+        chunks.extend(stream.say(&content.text));
+        stream.images.extend(content.images);
+        for (call, signature) in content.calls.into_iter().zip(content.signatures) {
             let number = stream.calls.len() as u64;
             let whole = Some(call.arguments);
             let draft = Draft { id: call.id, name: call.name, arguments: String::new(), whole, signature };

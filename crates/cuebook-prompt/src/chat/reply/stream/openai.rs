@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::super::look::Look;
 use super::super::openai::{WITHHELD, content, thinking};
+use super::super::reply_value::ReplyValue;
 use super::{Chunk, Stream};
 use crate::error::Result;
 
-pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+pub(super) fn feed(stream: &mut Stream, event: &ReplyValue<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
     stream.identify(event.note("model"), event.note("id"));
     // A piece may have no choices: the one with the usage, and the first one of Azure.
     if let Some(choices) = event.get("choices") {
@@ -33,7 +33,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
     Ok(())
 }
 
-fn take(stream: &mut Stream, delta: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+fn take(stream: &mut Stream, delta: &ReplyValue<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
     delta.object()?;
     chunks.extend(thinking(delta.value).and_then(|text| stream.think(&text)));
     let (text, refusal) = content(delta)?;
@@ -53,7 +53,7 @@ fn take(stream: &mut Stream, delta: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> R
         };
         let draft = stream.calls.entry(index).or_default();
         draft.named(id, None);
-        if let Some(signature) = super::super::carry::signature(call.value) {
+        if let Some(signature) = super::super::provider_state::signature(call.value) {
             draft.signature = Some(signature);
         }
         for (tool, arguments) in [("function", "arguments"), ("custom", "input")] {

@@ -2,16 +2,16 @@
 
 use serde_json::Value as Json;
 
-use super::super::look::{Look, failed};
 use super::super::openai::WITHHELD;
+use super::super::reply_value::{ReplyValue, failed};
 use super::super::responses::{call, finish};
 use super::super::{failure, provider_error};
 use super::{Chunk, Stream};
 use crate::error::Result;
 
-pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
+pub(super) fn feed(stream: &mut Stream, event: &ReplyValue<'_, '_>, chunks: &mut Vec<Chunk>) -> Result<()> {
     let delta =
-        |event: &Look<'_, '_>| event.text_of("delta").map(|delta| delta.unwrap_or_default().to_owned());
+        |event: &ReplyValue<'_, '_>| event.text_of("delta").map(|delta| delta.unwrap_or_default().to_owned());
     match event.need("type")?.text()? {
         "response.output_text.delta" => chunks.extend(stream.say(&delta(event)?)),
         "response.refusal.delta" => stream.refusal.push_str(&delta(event)?),
@@ -53,7 +53,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
 }
 
 /// A call, a thought or a picture among the items, at its beginning or with everything that belongs to it.
-fn item(stream: &mut Stream, event: &Look<'_, '_>) -> Result<()> {
+fn item(stream: &mut Stream, event: &ReplyValue<'_, '_>) -> Result<()> {
     let item = event.need("item")?;
     let arguments = match item.value.get("type").and_then(Json::as_str) {
         Some("function_call") => "arguments",
@@ -77,6 +77,6 @@ fn item(stream: &mut Stream, event: &Look<'_, '_>) -> Result<()> {
     Ok(())
 }
 
-fn index(event: &Look<'_, '_>) -> u64 {
+fn index(event: &ReplyValue<'_, '_>) -> u64 {
     event.value.get("output_index").and_then(Json::as_u64).unwrap_or(0)
 }

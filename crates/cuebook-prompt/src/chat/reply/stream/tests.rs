@@ -66,7 +66,7 @@ fn openai_chat_comes_as_deltas() {
 }
 
 #[test]
-fn calls_are_put_together_by_number_and_come_at_the_end_in_that_order() {
+fn streamed_calls_are_joined_by_number_in_order() {
     let piece = |index: u64, id: Option<&str>, name: Option<&str>, arguments: &str| {
         delta(
             json!({"tool_calls": [{"index": index, "id": id, "function": {"name": name, "arguments": arguments}}]}),

@@ -44,7 +44,7 @@ ${d} \"\" of d
 }
 
 #[test]
-fn a_literal_that_becomes_the_first_text_loses_its_white_space_and_keeps_its_place() {
+fn a_leading_literal_is_trimmed_and_keeps_its_place() {
     let output = run("$a\n\n  x $b", json!({"a": "", "b": ""}), Missing::Error).unwrap();
     assert_eq!(pieces(&output), "$a \"\" of a\n6..7 \"x\"\n$b \"\" of b\n");
 }
@@ -70,7 +70,7 @@ fn a_part_of_a_file_leads_back_into_the_file() {
 }
 
 #[test]
-fn several_templates_write_into_one_sink_and_touch_only_what_is_theirs() {
+fn templates_that_share_a_sink_keep_apart() {
     let mut sink = Sink::new(100, 0, 0);
     sink.frame(0, b"# One \n\n").unwrap();
     for (unit, body) in [(4, "a $x"), (5, "$x"), (6, "$x b")] {

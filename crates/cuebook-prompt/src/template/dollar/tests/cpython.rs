@@ -27,7 +27,7 @@ def answer(case):
 json.dump([answer(case) for case in json.load(sys.stdin)], sys.stdout)
 "#;
 
-/// What the real Python says; `None`, with a word about it, where there is none.
+/// What the real Python says; `None`, with a word about it, where it is missing.
 fn ask_python(cases: &Json) -> Option<Json> {
     let command = Command::new("python3")
         .args(["-I", "-X", "utf8", "-c", SCRIPT])

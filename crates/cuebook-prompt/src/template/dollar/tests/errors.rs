@@ -14,7 +14,7 @@ fn invalid(text: &str) -> (usize, usize, String) {
 }
 
 #[test]
-fn an_invalid_dollar_is_counted_in_the_text_and_placed_in_the_file() {
+fn an_invalid_dollar_has_offset_and_file_place() {
     assert_eq!(invalid("\n\n   x\n   é $ "), (2, 3, "body.md:4:6".to_owned()));
     assert_eq!(invalid("$$ $a $1"), (1, 7, "body.md:1:7".to_owned()));
     assert_eq!(invalid("a\r\nb\rc\u{2028}d\u{85}\x1c$"), (6, 1, "body.md:2:8".to_owned()));

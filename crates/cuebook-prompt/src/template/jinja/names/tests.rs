@@ -22,7 +22,7 @@ fn variables_are_found_with_their_paths_and_local_names_are_not() {
 }
 
 #[test]
-fn a_tag_that_only_looks_something_up_knows_the_name_that_it_begins_with() {
+fn a_lookup_tag_knows_its_root_name() {
     let source =
         "{{ user.name }}{{ xs[0].y }}{% for x in xs %}{{ x.a }}{{ loop.index }}{% endfor %}{{ (a) }}";
     let wanted = ["user", "xs", "x", "loop", "a"].map(|name| Some(name.to_owned()));
@@ -95,7 +95,7 @@ fn long_rows_of_macros_are_followed_to_their_end() {
 }
 
 #[test]
-fn other_templates_blocks_and_callables_are_found_with_their_places() {
+fn references_and_callables_have_places() {
     let source = "{% extends 'base.md' %}{% block body %}{% include ['a.md', 'b.md'] ignore missing %}\
                   {% include name %}{{ x|wordwrap(3) }}{% if x is odd %}{% endif %}{{ lookup(1) }}{% endblock %}";
     let names = names(source);

@@ -12,7 +12,7 @@ use cuebook_template::ast::{
 
 use super::{Block, Callable, CallableKind, Names, Read, Reference, ReferenceKind};
 use crate::template::jinja::paths::{Paths, bounded, capped, step};
-use crate::template::lent::{Bound, Lent};
+use crate::template::set_names::{Bound, SetNames};
 
 impl Names {
     /// What a template mentions.
@@ -26,10 +26,10 @@ impl Names {
             let everything: Paths = bounded(walk.names.bound.values().flatten().cloned().collect());
             walk = walked(template, before.into_keys().map(|name| (name, everything.clone())).collect());
         }
-        let at_end = walk.lent();
+        let at_end = walk.set_names();
         let mut names = walk.names;
         for reference in names.references.iter_mut().filter(|one| one.kind == ReferenceKind::Extends) {
-            reference.lent = at_end.clone();
+            reference.set_names = at_end.clone();
         }
         for (_, emitted) in walk.emissions {
             names.emissions.push(emitted.paths.into_iter().collect());
@@ -59,7 +59,7 @@ fn walked(template: &Template, later: HashMap<String, Paths>) -> Walk<'_> {
 }
 
 /// Names that are noted as set where something is included, in all; of what comes then, nothing is known to be set.
-const MOST_NOTED: usize = 100_000;
+const MAX_NOTED: usize = 100_000;
 
 /// A place that emits a value: its tag, what can show there, and its [accessor](Names::accessors).
 struct Emitted {
@@ -216,8 +216,8 @@ impl<'t> Walk<'t> {
     }
 
     /// What has been set here.
-    fn lent(&mut self) -> Arc<Lent> {
-        if self.noted > MOST_NOTED {
+    fn set_names(&mut self) -> Arc<SetNames> {
+        if self.noted > MAX_NOTED {
             return Arc::default();
         }
         let mut names: HashMap<&String, Bound> = HashMap::new();
@@ -235,10 +235,10 @@ impl<'t> Walk<'t> {
             *known = Bound::Perhaps.max(*known);
         }
         self.noted += names.len();
-        if names.is_empty() || self.noted > MOST_NOTED {
+        if names.is_empty() || self.noted > MAX_NOTED {
             return Arc::default();
         }
-        Arc::new(Lent::new(names.into_iter().map(|(name, bound)| (name.clone(), bound))))
+        Arc::new(SetNames::new(names.into_iter().map(|(name, bound)| (name.clone(), bound))))
     }
 
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
@@ -466,7 +466,7 @@ impl<'t> Walk<'t> {
             self.expression(name);
         }
         // An imported template sees nothing of the one that imports it.
-        let lent = if kind == ReferenceKind::Include { self.lent() } else { Arc::default() };
+        let set_names = if kind == ReferenceKind::Include { self.set_names() } else { Arc::default() };
         self.names.references.push(Reference {
             kind,
             names,
@@ -474,7 +474,7 @@ impl<'t> Walk<'t> {
             optional,
             conditional: self.conditions > 0,
             in_macro: self.macros > 0,
-            lent,
+            set_names,
         });
     }
 

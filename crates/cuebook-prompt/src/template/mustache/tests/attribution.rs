@@ -5,7 +5,7 @@ use serde_json::json;
 use super::Case;
 
 #[test]
-fn literals_keep_their_place_and_values_know_their_tag_and_their_paths() {
+fn literals_have_places_and_values_tags_and_paths() {
     let case = Case::new("Hi {{user.name}},\n{{#items}}\n- {{title}}: {{{.}}}\n{{/items}}\nBye{{! x }}.");
     assert_eq!(
         case.pieces(json!({"user": {"name": "<Al>"}, "items": [{"title": "one"}, "two"]})),
@@ -30,7 +30,7 @@ main.md@72 \".\"
 }
 
 #[test]
-fn the_white_space_before_a_partial_belongs_to_the_template_that_uses_it() {
+fn indentation_of_a_partial_belongs_to_its_user() {
     let case = Case::new("List:\n  {{>list}}\nEnd").with(&[
         ("list", "a\n\n{{#items}}\n {{>item}}\n{{/items}}\nz\n"),
         ("item", "* {{name}}\n  {{{note}}}\n"),
@@ -62,7 +62,7 @@ main.md@18 \"End\"
 }
 
 #[test]
-fn what_replaces_a_block_keeps_its_author_and_takes_the_white_space_of_its_place() {
+fn a_block_override_keeps_its_author_and_is_reindented() {
     let case = Case::new("{{<page}}{{$body}}\n    one {{x}}\n    two\n{{/body}}{{/page}}\n")
         .with(&[("page", "{{#box}}\n  {{$body}}\n  {{/body}}\n{{/box}}\n-- {{$foot}}{{x}}{{/foot}}")]);
     let data = json!({"x": "outer", "box": {"x": "inner"}});
@@ -89,7 +89,7 @@ fn a_partial_in_the_middle_of_a_line_is_written_as_it_is() {
 }
 
 #[test]
-fn a_line_that_begins_with_a_tag_is_indented_once_whatever_the_tag_shows() {
+fn a_line_that_begins_with_a_tag_is_indented_once() {
     let case =
         Case::new("  {{>p}}\n").with(&[("p", "{{#a}}x{{/a}}|\n{{b}}{{b}}\n{{!c}}{{b}}\n{{^a}}{{/a}}\n")]);
     assert_eq!(case.text(json!({"a": [1, 2], "b": ""})), "  xx|\n  \n  \n  \n");

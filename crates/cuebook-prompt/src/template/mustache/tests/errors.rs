@@ -103,7 +103,7 @@ fn delimiters_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_partial_that_nobody_has_is_found_before_the_render_and_all_of_them_at_once() {
+fn all_missing_partials_are_reported_before_the_render() {
     let case = Case::new("{{>rles}}\n{{#x}}{{<nothing}}{{/nothing}}{{/x}}").with(&[("rules", "")]);
     assert_eq!(
         case.shown_error(json!({})),

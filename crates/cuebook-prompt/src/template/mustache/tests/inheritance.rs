@@ -45,7 +45,7 @@ fn a_replacement_that_begins_with_a_section_is_indented_once() {
 }
 
 #[test]
-fn lines_with_less_white_space_than_the_first_lose_what_they_have() {
+fn dedent_removes_at_most_the_white_space_of_a_line() {
     let case = Case::new("{{<p}}{{$x}}\n\n    one\n  two\n      {{y}}\n\t three\n    {{>q}}\n{{/x}}{{/p}}")
         .with(&[("p", "{{$x}}{{/x}}"), ("q", "q\nq\n")]);
     assert_eq!(case.text(json!({"y": "Y"})), "\none\ntwo\n  Y\n\t three\nq\nq\n");

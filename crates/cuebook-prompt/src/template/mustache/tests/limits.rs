@@ -31,7 +31,7 @@ fn sections_that_show_nothing_cost_steps_too() {
 }
 
 #[test]
-fn a_partial_that_includes_itself_without_end_is_stopped_with_its_place() {
+fn endless_self_include_stops_with_its_place() {
     let case = Case::new("{{>a}}").with(&[("a", "x {{>b}}"), ("b", "{{>a}}")]);
     assert_eq!(
         case.shown_error(json!({})),
@@ -40,7 +40,7 @@ error b:1:1: sections, blocks and partials are nested more than 500 deep [CB505]
   at {{>a}} -- (no label)
   and a:1:3 {{>b}} -- used from here
   and main.md:1:1 {{>a}} -- used from here
-  help: look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml
+  help: look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow
 "
     );
 }
@@ -94,7 +94,7 @@ fn templates_with_computed_names_are_counted_and_compiled_once() {
 }
 
 #[test]
-fn a_value_that_prints_too_long_or_too_deep_is_refused_with_its_name() {
+fn too_long_or_deep_values_are_refused_by_name() {
     let case = Case::new("{{list}}").set(|settings| settings.string_bytes = 10);
     assert_eq!(case.text(json!({"list": [1, 2, 3]})), "[1,2,3]");
     let error = case.error(json!({"list": [1, 2, 3, 4, 5, 6]}));

@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn a_right_template_renders_and_its_values_are_where_their_paths_lead(
+    fn values_of_a_valid_template_are_at_their_paths(
         main in text(right().boxed()), p in text(right().boxed()), q in text(right().boxed()), data in value()
     ) {
         let mut case = case(main, &p, &q);

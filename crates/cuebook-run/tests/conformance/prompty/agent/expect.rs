@@ -13,7 +13,7 @@ use crate::compare;
 const STATUSES: [&str; 2] = ["Starting agent loop", "Injecting steering message"];
 /// How the message with a summary begins: in our words, which are those of the description, and in those of the vectors.
 const SUMMARIES: [&str; 2] = ["[Context summary:", "[Summary of earlier conversation]"];
-/// Checks one thing that is expected; `None` if nobody knows what it means.
+/// Checks one thing that is expected; `None` if it is unknown what it means.
 pub fn check(
     key: &str,
     expected: &Json,
@@ -63,7 +63,7 @@ pub fn check(
         "assistant_tool_calls_message" => {
             let calls = |message: &&Message| message.metadata.contains_key("tool_calls");
             match ended.conversation.iter().find(calls) {
-                Some(message) => compare::includes(&plain(expected), &told(message)),
+                Some(message) => compare::includes(&plain(expected), &reported(message)),
                 None => Err("there is no such message".into()),
             }
         }
@@ -104,8 +104,9 @@ pub fn check(
         // Calls by their ids or by the names of their tools.
         _ if key.ends_with("order") => {
             let results = ended.conversation.iter().filter(|message| message.role == Role::Tool);
-            let told = |name: &str| results.clone().map(|message| message.metadata[name].clone()).collect();
-            same(told("tool_call_id")).or_else(|_| same(told("name")))
+            let reported =
+                |name: &str| results.clone().map(|message| message.metadata[name].clone()).collect();
+            same(reported("tool_call_id")).or_else(|_| same(reported("name")))
         }
         "notes" | "description" => Ok(()),
         _ => return None,
@@ -182,7 +183,8 @@ fn sequence(expected: &[Json], found: &[Message]) -> Result<(), String> {
         if is_summary(&text_of(&wanted["content"])) && is_summary(&text) {
             continue;
         }
-        compare::includes(&plain(wanted), &told(message)).map_err(|why| format!("message {index}: {why}"))?;
+        compare::includes(&plain(wanted), &reported(message))
+            .map_err(|why| format!("message {index}: {why}"))?;
     }
     Ok(())
 }
@@ -199,7 +201,7 @@ fn plain(message: &Json) -> Json {
 }
 
 /// A message of ours in the same form.
-fn told(message: &Message) -> Json {
+fn reported(message: &Message) -> Json {
     let text: String = message.texts().collect();
     json!({"role": message.role.as_str(), "content": text, "metadata": message.metadata})
 }

@@ -10,7 +10,7 @@ use super::super::examples;
 use super::super::section::{Body, Section, Skill};
 use super::super::tool::{SectionTool, ToolResult, check_tool_name};
 use super::super::tree::{Filling, Text};
-use super::Making;
+use super::TreeBuild;
 use crate::chat::output::{Container, OutputSpec, read_arguments};
 use crate::error::{Code, Diagnostic, Result, Severity, did_you_mean, nearest};
 use crate::overrides::{TaskExample, ToolExample};
@@ -42,9 +42,9 @@ pub(in super::super) fn refuse_unfenced(
 }
 
 /// The longest task of an example, in characters.
-const MOST_OBJECTIVE: usize = 500;
+const MAX_OBJECTIVE: usize = 500;
 
-impl Making<'_> {
+impl TreeBuild<'_> {
     /// Notes the type that fills a section, and returns its index.
     pub(super) fn check_params(&mut self, section: &Section, path: &[String]) -> Result<Option<usize>> {
         let Some(of) = &section.params else {
@@ -299,8 +299,8 @@ pub(in crate::render::sections) fn task_example(
     if objective.is_empty() {
         return refuse("objective", "objective must not be empty".into());
     }
-    if objective.chars().count() > MOST_OBJECTIVE {
-        return refuse("objective", format!("objective must be <= {MOST_OBJECTIVE} characters"));
+    if objective.chars().count() > MAX_OBJECTIVE {
+        return refuse("objective", format!("objective must be <= {MAX_OBJECTIVE} characters"));
     }
     if !objective.is_ascii() {
         return refuse("objective", "objective must contain only printable ASCII characters".into());

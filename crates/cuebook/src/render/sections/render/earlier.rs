@@ -5,21 +5,21 @@ use super::setting::Fold;
 use crate::prompt::Visibility;
 use crate::template::sink::Piece;
 
-pub(super) struct Earlier<'e> {
+pub(super) struct EarlierRender<'e> {
     whole: &'e RenderedPrompt,
     folds: &'e [Option<Fold>],
     /// Where a section is among the beginnings, by its index.
     places: Vec<Option<usize>>,
 }
 
-impl<'e> Earlier<'e> {
-    pub(super) fn new(whole: &'e RenderedPrompt, folds: &'e [Option<Fold>]) -> Earlier<'e> {
+impl<'e> EarlierRender<'e> {
+    pub(super) fn new(whole: &'e RenderedPrompt, folds: &'e [Option<Fold>]) -> EarlierRender<'e> {
         let mut places = vec![None; whole.states.len()];
         for (place, beginning) in whole.starts.iter().enumerate() {
             // What overrides add to a section comes later than itself.
             places[beginning.index].get_or_insert(place);
         }
-        Earlier { whole, folds, places }
+        EarlierRender { whole, folds, places }
     }
 
     /// What becomes of a section now.

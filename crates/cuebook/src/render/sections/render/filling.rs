@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use super::super::errors::{caused, failed, hinted};
-use super::super::params::Bound;
+use super::super::params::BoundParams;
 use super::super::section::Body;
-use super::super::selector::{Circumstances, Selector};
+use super::super::selector::{ConditionContext, Selector};
 use super::super::tree::{Node, Tree};
 use super::setting::{Fold, Setting};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -14,9 +14,9 @@ use crate::prompt::Visibility;
 use crate::source::Place;
 
 /// The parameters of one render.
-pub(super) struct Given<'s> {
+pub(super) struct RenderParams<'s> {
     /// By the index of their type.
-    bound: Vec<Option<&'s Bound>>,
+    bound: Vec<Option<&'s BoundParams>>,
     /// The values that the texts of the tree ask for, as far as they are bound: each is looked up once, however many sections
     /// show it.
     values: Vec<Option<&'s Json>>,
@@ -50,10 +50,10 @@ impl DecidedBy {
     }
 }
 
-impl<'s> Given<'s> {
+impl<'s> RenderParams<'s> {
     /// Checks what is bound: one value for a type, and none without a use.
-    pub(super) fn new(tree: &Tree, bound: &'s [Bound]) -> Result<Given<'s>> {
-        let mut given: Vec<Option<&Bound>> = vec![None; tree.types.len()];
+    pub(super) fn new(tree: &Tree, bound: &'s [BoundParams]) -> Result<RenderParams<'s>> {
+        let mut given: Vec<Option<&BoundParams>> = vec![None; tree.types.len()];
         for value in bound {
             let index = tree.types.get_index_of(value.type_name());
             match index.map(|index| &mut given[index]) {
@@ -65,7 +65,7 @@ impl<'s> Given<'s> {
             }
         }
         let values = tree.asked.iter().map(|(index, name)| given[*index]?.held(name)).collect();
-        Ok(Given { bound: given, values })
+        Ok(RenderParams { bound: given, values })
     }
 
     /// A value that texts ask for, by the number of its name. `None` if it is not bound, or must be looked for.
@@ -75,7 +75,7 @@ impl<'s> Given<'s> {
     }
 
     /// What a section is filled with: what is bound, its own default, the first default of the type, or all defaults.
-    pub(super) fn params<'p>(&self, tree: &'p Tree, node: &'p Node) -> Result<Option<&'p Bound>>
+    pub(super) fn params<'p>(&self, tree: &'p Tree, node: &'p Node) -> Result<Option<&'p BoundParams>>
     where
         's: 'p,
     {
@@ -90,7 +90,7 @@ impl<'s> Given<'s> {
 }
 
 #[cold]
-fn unbindable(tree: &Tree, value: &Bound, message: &str) -> Error {
+fn unbindable(tree: &Tree, value: &BoundParams, message: &str) -> Error {
     let known: Vec<&str> = tree.types.keys().map(String::as_str).collect();
     let hint = match known.as_slice() {
         [] => "its sections take no parameters".to_owned(),
@@ -154,11 +154,11 @@ impl Tree {
     pub(super) fn is_enabled(
         &self,
         node: &Node,
-        params: Option<&Bound>,
+        params: Option<&BoundParams>,
         setting: &Setting<'_>,
     ) -> Result<bool> {
-        let circumstances = Circumstances { params, session: setting.session };
-        node.section.enabled.ask(&circumstances).map_err(|why| {
+        let condition_context = ConditionContext { params, session: setting.session };
+        node.section.enabled.ask(&condition_context).map_err(|why| {
             unanswered(node, "Section enabled predicate failed.", node.section.enabled_place.as_ref(), &why)
         })
     }
@@ -167,7 +167,7 @@ impl Tree {
     pub(super) fn visibility(
         &self,
         node: &Node,
-        params: Option<&Bound>,
+        params: Option<&BoundParams>,
         by: Option<&SectionOverride>,
         setting: &Setting<'_>,
     ) -> Result<Visibility> {
@@ -177,8 +177,8 @@ impl Tree {
         if let Some(set) = by.and_then(|by| by.visibility) {
             return Ok(set);
         }
-        let circumstances = Circumstances { params, session: setting.session };
-        node.section.visibility.ask(&circumstances).map_err(|why| {
+        let condition_context = ConditionContext { params, session: setting.session };
+        node.section.visibility.ask(&condition_context).map_err(|why| {
             unanswered(
                 node,
                 "Section visibility selector failed.",
@@ -207,7 +207,7 @@ impl Tree {
 
     /// How a section stands at the moment, asked for it alone: `None` if it, or one above it, is not there.
     pub(in super::super) fn stands(&self, index: usize, setting: &Setting<'_>) -> Result<Option<Visibility>> {
-        let given = Given::new(self, setting.bound)?;
+        let given = RenderParams::new(self, setting.bound)?;
         let mut way = vec![index];
         while let Some(parent) = self.nodes[way[way.len() - 1]].parent {
             way.push(parent);

@@ -57,12 +57,12 @@ pub struct RenderedPrompt {
     /// What became of each section, in the order of the tree.
     pub states: Vec<SectionState>,
     /// Where what is shown begins, in the order of the text.
-    pub(in super::super) starts: Vec<Beginning>,
+    pub(in super::super) starts: Vec<SectionStart>,
 }
 
 /// Where a section begins, or an example that overrides add to it.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Beginning {
+pub(in super::super) struct SectionStart {
     /// The section.
     pub(in super::super) index: usize,
     /// The offset of its heading in the text, behind the blank line.

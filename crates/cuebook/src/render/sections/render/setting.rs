@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::params::Bound;
+use super::super::params::BoundParams;
 use super::super::session::Session;
 use crate::overrides::Resolved;
 use crate::template::dollar::Missing;
@@ -14,7 +14,7 @@ const LIMIT: usize = 1_000_000;
 #[derive(Clone, Copy)]
 pub struct Setting<'s> {
     /// The parameters, at most one of each type.
-    pub bound: &'s [Bound],
+    pub bound: &'s [BoundParams],
     /// What is remembered between renders.
     pub session: Option<&'s dyn Session>,
     /// Other words for parts of the prompt.
@@ -54,7 +54,7 @@ impl Fold {
 
 impl<'s> Setting<'s> {
     /// A render with these parameters and nothing else.
-    pub fn new(bound: &'s [Bound]) -> Setting<'s> {
+    pub fn new(bound: &'s [BoundParams]) -> Setting<'s> {
         Setting {
             bound,
             session: None,
@@ -119,7 +119,7 @@ impl<'s> Setting<'s> {
 
 /// Parameters that are bound to a tree, one by one.
 #[derive(Debug, Clone, Default)]
-pub struct Binding(Vec<Bound>);
+pub struct Binding(Vec<BoundParams>);
 
 impl Binding {
     /// Nothing is bound.
@@ -128,7 +128,7 @@ impl Binding {
     }
 
     /// Binds values. One of a type that was bound before takes its place; two of one type at once are an error at render.
-    pub fn bind(&mut self, values: impl IntoIterator<Item = Bound>) -> &mut Binding {
+    pub fn bind(&mut self, values: impl IntoIterator<Item = BoundParams>) -> &mut Binding {
         let before = self.0.len();
         for value in values {
             match self.0[..before].iter().position(|known| known.type_name() == value.type_name()) {
@@ -140,7 +140,7 @@ impl Binding {
     }
 
     /// What is bound.
-    pub fn values(&self) -> &[Bound] {
+    pub fn values(&self) -> &[BoundParams] {
         &self.0
     }
 }

@@ -8,11 +8,11 @@ use super::super::disclosure;
 use super::super::errors::{failed, within};
 use super::super::examples;
 use super::super::overridden::{source_of, tool_examples};
-use super::super::params::Bound;
+use super::super::params::BoundParams;
 use super::super::section::{Body, DEFAULT_ENGINE, title_of};
 use super::super::tool::SectionTool;
 use super::super::tree::{Node, Text};
-use super::rendered::Beginning;
+use super::rendered::SectionStart;
 use super::walk::Run;
 use super::{EXAMPLES, FRAMES, HEADING, SUFFIX};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -63,7 +63,7 @@ impl<'t> Run<'t, '_> {
     /// What is written now begins here.
     fn begins(&mut self, index: usize) {
         let start = if self.sink.is_empty() { 0 } else { self.sink.len() + BLANK };
-        self.starts.push(Beginning { index, start, piece: self.sink.pieces() });
+        self.starts.push(SectionStart { index, start, piece: self.sink.pieces() });
     }
 
     /// Writes a heading and what stands under it. The blank line between them comes only with the latter.
@@ -103,7 +103,7 @@ impl<'t> Run<'t, '_> {
         &mut self,
         index: usize,
         node: &'t Node,
-        params: Option<&Bound>,
+        params: Option<&BoundParams>,
         by: Option<&SectionOverride>,
         visibility: Visibility,
     ) -> Result<()> {
@@ -142,7 +142,7 @@ impl<'t> Run<'t, '_> {
         &mut self,
         index: usize,
         node: &'t Node,
-        params: Option<&Bound>,
+        params: Option<&BoundParams>,
         by: &SectionOverride,
         text: &str,
     ) -> Result<()> {
@@ -163,7 +163,7 @@ impl<'t> Run<'t, '_> {
             let template = dollar::Template::compile(source)
                 .limited(tree.settings.string_bytes)
                 .fenced(|name| params_type?.fence(name));
-            let unit = self.annex.unit(template.unit(), &node.dotted);
+            let unit = self.merged_units.unit(template.unit(), &node.dotted);
             return self.dollar(index, params, &template, unit, &[]);
         }
         let options = serde_json::Map::new();
@@ -180,7 +180,7 @@ impl<'t> Run<'t, '_> {
     fn dollar(
         &mut self,
         index: usize,
-        params: Option<&Bound>,
+        params: Option<&BoundParams>,
         template: &dollar::Template,
         unit: u32,
         asked: &[usize],
@@ -199,7 +199,13 @@ impl<'t> Run<'t, '_> {
 
     /// What is wrong with a text, in the sentence that programs look for, and with the rest beside it.
     #[cold]
-    fn fault(&self, node: &Node, params: Option<&Bound>, template: &dollar::Template, fault: Fault) -> Error {
+    fn fault(
+        &self,
+        node: &Node,
+        params: Option<&BoundParams>,
+        template: &dollar::Template,
+        fault: Fault,
+    ) -> Error {
         let known = params.map(|params| params.names()).unwrap_or_default();
         let (message, placeholder) = match &fault {
             Fault::Missing { name, .. } => ("Missing placeholder during render.", Some(name.clone())),
@@ -224,7 +230,8 @@ impl<'t> Run<'t, '_> {
         }
         let from = output.text.len() - output.text.trim_start_matches(is_space).len();
         let section = &self.tree.nodes[index].dotted;
-        let written = self.annex.write(&mut self.sink, &output, from..from + text.len(), Some(section));
+        let written =
+            self.merged_units.write(&mut self.sink, &output, from..from + text.len(), Some(section));
         written.map_err(|full| self.full(full, index))
     }
 
@@ -280,6 +287,6 @@ enum Examples {
     Changed(Option<String>),
 }
 
-fn scope_of(params: Option<&Bound>) -> Arc<Scope> {
-    params.map_or_else(|| Scope::of_values(Variables::new()), Bound::scope)
+fn scope_of(params: Option<&BoundParams>) -> Arc<Scope> {
+    params.map_or_else(|| Scope::of_values(Variables::new()), BoundParams::scope)
 }

@@ -6,39 +6,39 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::super::disclosure;
-use super::super::params::Bound;
+use super::super::params::BoundParams;
 use super::super::section::{Body, Skill};
 use super::super::selector::Selector;
 use super::super::tool::SectionTool;
 use super::super::tree::{Node, Text, Tree};
 use super::HEADING;
-use super::earlier::Earlier;
-use super::filling::Given;
-use super::rendered::{Beginning, RenderedPrompt, SectionState};
+use super::earlier::EarlierRender;
+use super::filling::RenderParams;
+use super::rendered::{RenderedPrompt, SectionStart, SectionState};
 use super::setting::{Fold, Setting};
 use crate::error::Result;
 use crate::prompt::Visibility;
 use crate::render::Rendered;
-use crate::template::annex::Annex;
 use crate::template::engine::Output;
+use crate::template::merged_units::MergedUnits;
 use crate::template::sink::Sink;
 
 /// One render on its way.
 pub(super) struct Run<'t, 's> {
     pub(super) tree: &'t Tree,
     pub(super) setting: &'t Setting<'s>,
-    pub(super) given: Given<'s>,
+    pub(super) given: RenderParams<'s>,
     pub(super) sink: Sink,
     /// Units and frames that this render took over from other engines.
-    pub(super) annex: Annex,
+    pub(super) merged_units: MergedUnits,
     tools: Vec<Arc<SectionTool>>,
     skills: Vec<Skill>,
     descriptions: IndexMap<String, IndexMap<String, String>>,
     states: Vec<SectionState>,
     /// Where what is shown begins.
-    pub(super) starts: Vec<Beginning>,
+    pub(super) starts: Vec<SectionStart>,
     /// The render that this one is a shorter version of.
-    pub(super) earlier: Option<Earlier<'t>>,
+    pub(super) earlier: Option<EarlierRender<'t>>,
     opens: bool,
     reads: bool,
     /// Whether this is what `read_section` answers.
@@ -59,8 +59,8 @@ pub(in super::super) fn refold(
     folds: &[Option<Fold>],
 ) -> Result<RenderedPrompt> {
     let mut run = Run::new(tree, setting)?;
-    run.annex = Annex::of(whole.rendered.units(), tree.frames.len());
-    run.earlier = Some(Earlier::new(whole, folds));
+    run.merged_units = MergedUnits::of(whole.rendered.units(), tree.frames.len());
+    run.earlier = Some(EarlierRender::new(whole, folds));
     run.all()
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn render_part(tree: &Tree, index: usize, setting: &Setting<'_>) -> R
         at = run.one(at)?;
     }
     let (text, pieces) = run.sink.finish();
-    Ok(Output { text, pieces, units: run.annex.finish(tree.units.clone(), tree.frames.clone()) })
+    Ok(Output { text, pieces, units: run.merged_units.finish(tree.units.clone(), tree.frames.clone()) })
 }
 
 /// Sections as they are if they show their summaries, each by itself.
@@ -111,7 +111,7 @@ impl<'t, 's> Summaries<'t, 's> {
         let run = &mut self.0;
         run.sink.truncate(0);
         run.starts.clear();
-        run.annex.clear(run.tree.units.len());
+        run.merged_units.clear(run.tree.units.len());
         run.section(index, Visibility::Summary)?;
         run.frame(index, HEADING, "\n\n")?;
         Ok(run.sink.text())
@@ -124,9 +124,9 @@ impl<'t, 's> Run<'t, 's> {
         Ok(Run {
             tree,
             setting,
-            given: Given::new(tree, setting.bound)?,
+            given: RenderParams::new(tree, setting.bound)?,
             sink: Sink::new(setting.limit, bytes + bytes / 4, pieces),
-            annex: Annex::new(tree.units.len(), tree.frames.len()),
+            merged_units: MergedUnits::new(tree.units.len(), tree.frames.len()),
             tools: Vec::new(),
             skills: Vec::new(),
             descriptions: IndexMap::new(),
@@ -238,10 +238,14 @@ impl<'t, 's> Run<'t, 's> {
             self.tools.push(disclosure::read_section_tool());
         }
         let (text, pieces) = self.sink.finish();
-        let units = self.annex.finish(self.tree.units.clone(), self.tree.frames.clone());
+        let units = self.merged_units.finish(self.tree.units.clone(), self.tree.frames.clone());
         let output = Output { text, pieces, units };
         RenderedPrompt {
-            rendered: Rendered::new(output, Bound::late_scope(self.setting.bound), self.tree.prompt.clone()),
+            rendered: Rendered::new(
+                output,
+                BoundParams::late_scope(self.setting.bound),
+                self.tree.prompt.clone(),
+            ),
             tools: self.tools,
             skills: self.skills,
             tool_param_descriptions: self.descriptions,

@@ -89,7 +89,7 @@ fn nothing_below_a_disabled_section_is_asked() {
 }
 
 #[test]
-fn nothing_below_a_summarized_section_is_asked_and_the_rest_once() {
+fn conditions_are_evaluated_once_and_not_below_summaries() {
     let (own, below) = (Counter::default(), Counter::default());
     let child = plain("b", []).enabled_if(below.enables(true)).visible_if(below.shows(Visibility::Full));
     let parent = plain("a", [child]).enabled_if(own.enables(true)).visible_if(own.shows(Visibility::Summary));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::disclosure::{MOST_EXPANSIONS, Turn, disclose, expand};
+use super::super::disclosure::{MAX_EXPANSIONS, Turn, disclose, expand};
 use super::*;
 use crate::error::ErrorKind;
 
@@ -31,7 +31,7 @@ fn read(tree: &Tree, arguments: Json) -> Result<String, String> {
 }
 
 #[test]
-fn a_summary_says_how_to_see_more_and_the_tools_for_it_are_there_once() {
+fn a_summary_names_the_tools_that_open_it() {
     let rendered = prompt().render(&Setting::new(&[])).unwrap();
     assert_eq!(names(&rendered), ["open_sections", "read_section"]);
     let wanted = "# a\n\nshort a\n\n---\n[This section is summarized. Call `open_sections` with key \"a\" to view full content including subsections: k.]\n\n# b";
@@ -39,7 +39,7 @@ fn a_summary_says_how_to_see_more_and_the_tools_for_it_are_there_once() {
 }
 
 #[test]
-fn a_section_without_a_summary_shows_its_heading_and_how_to_see_more() {
+fn a_section_without_summary_shows_heading_and_hint() {
     let rendered = tree([plain("a", []).visible(Visibility::Summary)]).render(&Setting::new(&[])).unwrap();
     let wanted =
         "# a\n\n---\n[This section is summarized. To view full content, call `read_section` with key \"a\".]";
@@ -119,22 +119,22 @@ fn keys_with_dots_are_found_and_one_name_may_mean_two_sections() {
 /// A model that makes these calls and then says what it sees.
 fn conversation(tree: &Tree, calls: Vec<(&str, Json)>) -> (crate::error::Result<String>, Vec<String>) {
     let mut calls = calls.into_iter();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut session = VisibilityOverrides::new();
     let result = disclose(tree, &Setting::new(&[]), &mut session, |prompt, answer| {
-        told.extend(answer.map(|answer| answer.text.clone()));
+        reported.extend(answer.map(|answer| answer.text.clone()));
         Ok(match calls.next() {
             Some((name, arguments)) => Turn::Call { name: name.to_owned(), arguments },
             None => Turn::Done(prompt.text().to_owned()),
         })
     });
-    (result, told)
+    (result, reported)
 }
 
 #[test]
-fn the_loop_renders_again_after_sections_were_opened_and_goes_on_after_errors() {
+fn the_loop_renders_again_after_sections_open() {
     let tree = prompt();
-    let (text, told) = conversation(
+    let (text, reported) = conversation(
         &tree,
         vec![
             ("read_section", json!({"section_key": "b.y"})),
@@ -152,14 +152,14 @@ fn the_loop_renders_again_after_sections_were_opened_and_goes_on_after_errors() 
         "Sections expanded: b. The prompt will be re-rendered with the full content of the requested sections.",
         "Sections expanded: a.k, b. The prompt will be re-rendered with the full content of the requested sections.",
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
     let (failed, _) = conversation(&tree, vec![("ping", json!({}))]);
     assert_eq!(message(&failed.unwrap_err()), "unknown tool `ping` for sections");
 }
 
 #[test]
 fn the_loop_gives_up_after_too_many_expansions() {
-    let keys: Vec<String> = (0..=MOST_EXPANSIONS).map(|number| format!("s{number}")).collect();
+    let keys: Vec<String> = (0..=MAX_EXPANSIONS).map(|number| format!("s{number}")).collect();
     let tree = tree(keys.iter().map(|key| summarized(key, [])));
     let call = |key: &String| ("open_sections", json!({"section_keys": [key], "reason": "r"}));
     let (ten, _) = conversation(&tree, keys[1..].iter().map(call).collect());
@@ -193,19 +193,19 @@ fn the_loop_keeps_the_session_of_the_host() {
 }
 
 #[test]
-fn a_host_that_answers_calls_opens_what_stands_above_so_that_the_model_sees_what_it_asked_for() {
+fn opening_a_section_opens_its_parents() {
     let open = |keys: Json| ("open_sections", json!({"section_keys": keys, "reason": "r"}));
-    let (text, told) = conversation(&prompt(), vec![open(json!(["a.k"]))]);
+    let (text, reported) = conversation(&prompt(), vec![open(json!(["a.k"]))]);
     let text = text.unwrap();
     assert!(text.starts_with("# a\n\na\n\n## k\n\nk\n"), "{text}");
-    assert!(told[0].starts_with("Sections expanded: a.k."), "{told:?}");
+    assert!(reported[0].starts_with("Sections expanded: a.k."), "{reported:?}");
     // It is open itself, and hidden all the same.
-    let (text, told) = conversation(&prompt(), vec![open(json!(["b.x"])), open(json!(["b.x"]))]);
+    let (text, reported) = conversation(&prompt(), vec![open(json!(["b.x"])), open(json!(["b.x"]))]);
     assert!(text.unwrap().contains("# b\n\nb\n\n## x\n\nx\n"));
-    assert_eq!(told[1], "Error: Section 'b.x' is already expanded.");
-    let (_, told) = conversation(&prompt(), vec![open(json!(["a", "nope"])), open(json!([]))]);
+    assert_eq!(reported[1], "Error: Section 'b.x' is already expanded.");
+    let (_, reported) = conversation(&prompt(), vec![open(json!(["a", "nope"])), open(json!([]))]);
     assert_eq!(
-        told,
+        reported,
         [
             "Error: Section 'nope' does not exist in this prompt.",
             "Error: At least one section key must be provided."

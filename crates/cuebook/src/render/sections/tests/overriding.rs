@@ -14,7 +14,7 @@ fn resolved(sections: impl IntoIterator<Item = SectionOverride>) -> Resolved {
     Resolved { sections, ..Resolved::default() }
 }
 
-fn text(tree: &Tree, overrides: &Resolved, bound: &[Bound]) -> String {
+fn text(tree: &Tree, overrides: &Resolved, bound: &[BoundParams]) -> String {
     tree.render(&Setting::new(bound).overrides(overrides)).unwrap().text().to_owned()
 }
 
@@ -48,7 +48,7 @@ fn the_session_decides_before_an_override() {
 }
 
 #[test]
-fn a_section_that_accepts_no_overrides_keeps_its_words_and_is_not_described() {
+fn a_closed_section_ignores_overrides() {
     let tree = tree([plain("a", []).locked()]);
     let overrides = resolved([SectionOverride {
         body: Some("new".into()),
@@ -90,7 +90,7 @@ fn searching() -> Tree {
 }
 
 #[test]
-fn an_overridden_description_is_in_the_schema_and_not_in_examples() {
+fn an_overridden_description_changes_the_schema_only() {
     let tree = searching();
     let tool = ToolOverride {
         name: "search".into(),
@@ -154,7 +154,7 @@ fn examples_of_a_tool_are_changed_by_a_file() {
 }
 
 #[test]
-fn what_the_author_wrote_seeds_a_store_that_resolves_to_the_same_prompt() {
+fn a_seeded_store_resolves_to_the_same_prompt() {
     let tree = searching();
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path());

@@ -7,7 +7,7 @@ use crate::error::{Code, ErrorKind};
 use crate::render::Origin;
 
 #[test]
-fn parameters_are_what_is_bound_then_the_section_s_default_then_the_type_s() {
+fn bound_parameters_win_over_section_and_type_defaults() {
     let section = |key: &str| Section::of::<Task>(key, key, "$goal").unwrap();
     let default = |goal: &str| Task { goal: goal.into(), brief: false };
     let tree = tree([
@@ -15,7 +15,7 @@ fn parameters_are_what_is_bound_then_the_section_s_default_then_the_type_s() {
         section("b").default(default("of b")).unwrap().into(),
         section("c").default(default("of c")).unwrap().into(),
     ]);
-    let text = |bound: &[Bound]| tree.render(&Setting::new(bound)).unwrap().text().to_owned();
+    let text = |bound: &[BoundParams]| tree.render(&Setting::new(bound)).unwrap().text().to_owned();
     assert_eq!(text(&[]), "# a\n\nof b\n\n# b\n\nof b\n\n# c\n\nof c");
     assert_eq!(text(&task("x", false)), "# a\n\nx\n\n# b\n\nx\n\n# c\n\nx");
 }
@@ -23,19 +23,19 @@ fn parameters_are_what_is_bound_then_the_section_s_default_then_the_type_s() {
 #[test]
 fn parameters_that_are_missing_twice_or_unwanted_are_errors() {
     let tree = tree([Section::of::<Task>("a", "A", "no placeholder").unwrap().into()]);
-    let fails = |bound: &[Bound]| tree.render(&Setting::new(bound)).unwrap_err();
+    let fails = |bound: &[BoundParams]| tree.render(&Setting::new(bound)).unwrap_err();
     let error = fails(&[]);
     assert_eq!((error.kind(), message(&error)), (ErrorKind::PromptRender, "Missing parameters for section."));
     let hint = error.diagnostic().hint.clone().unwrap();
     assert!(hint.contains("`goal`, `brief`"), "{hint}");
     let both = [task("x", true), task("y", true)].concat();
     assert_eq!(message(&fails(&both)), "Duplicate params type supplied to prompt.");
-    let other = Bound::new("Nobody", &serde_json::Map::new());
+    let other = BoundParams::new("Nobody", &serde_json::Map::new());
     assert_eq!(message(&fails(&[other])), "Unexpected params type supplied to prompt.");
 }
 
 #[test]
-fn a_type_whose_fields_all_have_defaults_needs_nobody_to_bind_it() {
+fn a_type_with_all_defaults_needs_no_binding() {
     #[derive(Serialize, JsonSchema)]
     struct Greeting {
         #[serde(default = "world")]
@@ -99,7 +99,7 @@ fn a_section_may_have_another_engine() {
 }
 
 #[test]
-fn every_span_has_its_section_and_a_value_never_forges_a_heading() {
+fn spans_have_sections_and_values_forge_no_heading() {
     let tree = tree([
         Section::of::<Task>("a", "A", "About $goal.").unwrap().into(),
         plain("p", [summarized("b", [])]),

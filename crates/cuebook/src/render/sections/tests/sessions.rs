@@ -42,7 +42,7 @@ fn paths_that_no_section_has_do_nothing() {
 }
 
 #[test]
-fn a_session_is_kept_in_a_file_and_a_missing_file_is_an_empty_one() {
+fn a_missing_session_file_is_an_empty_session() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("session.json");
     assert_eq!(VisibilityOverrides::read(&file).unwrap(), VisibilityOverrides::new());

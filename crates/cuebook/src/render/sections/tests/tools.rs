@@ -27,7 +27,7 @@ fn ping(name: &str) -> SectionTool {
 }
 
 #[test]
-fn tools_come_from_what_is_enabled_and_shown_in_full_in_the_order_of_the_tree() {
+fn tools_come_from_enabled_full_sections_in_order() {
     let hidden = summarized("b", [plain("c", []).tool(ping("c"))]).tool(ping("b"));
     let off = plain("d", []).tool(ping("d")).enabled_if(|| false);
     let tree =
@@ -59,7 +59,7 @@ fn names_are_told_apart_and_those_of_our_own_tools_are_taken() {
 }
 
 #[test]
-fn examples_are_shown_whole_behind_the_text_and_never_in_a_summary() {
+fn examples_follow_the_text_and_are_not_in_summaries() {
     let tool = search().example("find cats", json!({"query": "cats"}), json!({"hits": [1.0, null]})).unwrap();
     let section = plain("a", []).summary("short").tool(tool);
     let tree = tree([section]);

@@ -4,7 +4,7 @@ use super::*;
 use crate::error::{ErrorKind, Severity};
 
 #[test]
-fn sections_come_each_before_those_below_it_with_path_depth_and_number() {
+fn parents_come_before_children_with_path_and_depth() {
     let tree = tree([plain("a", [plain("b", [plain("c", [])]), plain("d", [])]), plain("e", [])]);
     let found: Vec<(&str, usize, &str)> =
         tree.sections().iter().map(|node| (node.dotted(), node.depth, node.number.as_str())).collect();
@@ -89,6 +89,6 @@ fn a_summary_that_asks_for_more_is_told_and_not_refused() {
 #[test]
 fn sections_are_nested_only_so_deep() {
     let nested = |levels: usize| (1..levels).fold(plain("k", []), |below, _| plain("k", [below]));
-    assert!(builder([nested(MOST_LEVELS)]).build().is_ok());
-    assert!(message(&refused([nested(MOST_LEVELS + 1)])).contains("64 levels"));
+    assert!(builder([nested(MAX_LEVELS)]).build().is_ok());
+    assert!(message(&refused([nested(MAX_LEVELS + 1)])).contains("64 levels"));
 }

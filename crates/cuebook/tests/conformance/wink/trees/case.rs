@@ -7,8 +7,8 @@ use cuebook::chat::output::{Container, OutputSpec};
 use cuebook::overrides::{Resolved, SectionOverride, TaskExample, TaskStep, ToolOverride};
 use cuebook::prompt::{Field, Record, Shape, Visibility};
 use cuebook::sections::{
-    Binding, Bound, Circumstances, Headings, ParamsType, Section, SectionTool, Selector, Skill, ToolResult,
-    Tree, VisibilityOverrides,
+    Binding, BoundParams, ConditionContext, Headings, ParamsType, Section, SectionTool, Selector, Skill,
+    ToolResult, Tree, VisibilityOverrides,
 };
 use serde_json::{Map, Value as Json};
 
@@ -97,13 +97,13 @@ impl Maker<'_> {
     }
 
     /// A value of a type, as the type makes it: with its defaults.
-    fn value(&self, name: &str, values: &Json) -> Bound {
+    fn value(&self, name: &str, values: &Json) -> BoundParams {
         let mut whole = Map::new();
         for field in &self.record(name).fields {
             let value = values.get(&field.name).or(field.default.as_ref());
             whole.insert(field.name.clone(), value.cloned().expect("a value"));
         }
-        Bound::new(name, &whole)
+        BoundParams::new(name, &whole)
     }
 
     fn bound(&self) -> Binding {
@@ -248,7 +248,7 @@ fn example(spec: &Json) -> TaskExample {
     TaskExample { objective: text(&spec["objective"]), outcome, steps: steps.collect() }
 }
 
-fn field(circumstances: &Circumstances<'_>, name: &str) -> Result<Json, String> {
+fn field(circumstances: &ConditionContext<'_>, name: &str) -> Result<Json, String> {
     let params = circumstances.params.ok_or("no parameters")?;
     params.get(name).ok_or_else(|| format!("no field `{name}`"))
 }

@@ -1,0 +1,184 @@
+//! The calls of the page, and attacks on them.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::server::{Studio, write};
+
+const GREETING: &[(&str, &str)] = &[
+    ("prompts/greeting/template.md", "Hello {{ name }}.\n{% include \"partials/tone.md\" %}\n"),
+    ("prompts/partials/tone.md", "Be kind.\n"),
+];
+
+#[test]
+fn only_a_page_of_this_server_with_the_token_is_answered() {
+    let studio = Studio::of(GREETING, &[]);
+    let (port, token) = (studio.port, &studio.token);
+    let status = |head: &str| studio.send(head, "{}").0;
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let post = "POST /api/prompts HTTP/1.1\r\n";
+    assert_eq!(status(&format!("{post}{host}{bearer}")), 200);
+    assert_eq!(
+        status(&format!(
+            "{post}{host}{bearer}Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n"
+        )),
+        200
+    );
+    for (what, head, expected) in [
+        ("no token", format!("{post}{host}"), 401),
+        ("a wrong token", format!("{post}{host}Authorization: Bearer {}\r\n", "0".repeat(64)), 401),
+        ("the token in the address", format!("POST /api/prompts?token={token} HTTP/1.1\r\n{host}"), 401),
+        ("another name", format!("{post}Host: evil.example:{port}\r\n{bearer}"), 403),
+        ("another origin", format!("{post}{host}{bearer}Origin: https://evil.example\r\n"), 403),
+        ("a page of another port", format!("{post}{host}{bearer}Origin: http://127.0.0.1:1\r\n"), 403),
+        ("no origin at all", format!("{post}{host}{bearer}Origin: null\r\n"), 403),
+        ("a cross-site request", format!("{post}{host}{bearer}Sec-Fetch-Site: cross-site\r\n"), 403),
+        ("a page of the same site", format!("{post}{host}{bearer}Sec-Fetch-Site: same-site\r\n"), 403),
+        ("GET", format!("GET /api/prompts HTTP/1.1\r\n{host}{bearer}"), 405),
+        ("an unknown call", format!("POST /api/sign HTTP/1.1\r\n{host}{bearer}"), 404),
+        ("a file of the project", format!("GET /cuebook.toml HTTP/1.1\r\n{host}{bearer}"), 404),
+        ("a path out of the page", format!("GET /../etc/passwd HTTP/1.1\r\n{host}"), 401),
+        (
+            "a preflight",
+            format!(
+                "OPTIONS /api/prompts HTTP/1.1\r\n{host}Origin: https://evil.example\r\nAccess-Control-Request-Method: POST\r\n"
+            ),
+            403,
+        ),
+    ] {
+        assert_eq!(status(&head), expected, "{what}");
+    }
+}
+
+#[test]
+fn the_page_comes_with_a_strict_policy() {
+    let studio = Studio::of(GREETING, &[]);
+    for part in ["/", "/app.js", "/app.css"] {
+        let (status, head, _) =
+            studio.send(&format!("GET {part} HTTP/1.1\r\nHost: localhost:{}\r\n", studio.port), "");
+        assert_eq!(status, 200, "{part}");
+        for wanted in
+            ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "no-referrer", "nosniff"]
+        {
+            assert!(head.contains(wanted), "{part}: {wanted} in {head}");
+        }
+        assert!(!head.contains("unsafe") && !head.to_lowercase().contains("access-control"), "{head}");
+    }
+}
+
+#[test]
+fn unsaved_text_renders_with_origins() {
+    let studio = Studio::of(GREETING, &[]);
+    let (status, answer) = studio.call("render", &json!({
+        "id": "greeting", "values": {"name": "Ada"}, "want": ["messages", "wire", "tokens"], "wire": "openai",
+        "texts": {"prompts/partials/tone.md": "Be brief.\n"},
+    }));
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["explanation"]["text"], "Hello Ada.\nBe brief.", "{answer}");
+    let spans = answer["explanation"]["spans"].as_array().unwrap();
+    assert!(spans.iter().any(|span| span["origin"]["file"] == "prompts/partials/tone.md"));
+    assert!(spans.iter().any(|span| span["origin"]["variables"][0]["path"] == "name"));
+    assert_eq!(answer["messages"][0]["role"], "system");
+    assert!(answer["tokens"]["total"].as_u64().unwrap() > 3);
+    // A half-typed tag is an error inside the answer, with its place, and the definition stays.
+    let (_, broken) = studio
+        .call("render", &json!({"id": "greeting", "texts": {"prompts/greeting/template.md": "Hello {{ na"}}));
+    assert_eq!(broken["error"]["file"], "prompts/greeting/template.md", "{broken}");
+    // A variable without a value has a placeholder.
+    let (_, open) = studio.call("render", &json!({"id": "greeting"}));
+    assert!(open["explanation"]["text"].as_str().unwrap().starts_with("Hello "), "{open}");
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_not_overwritten() {
+    let studio = Studio::of(GREETING, &[]);
+    let file = "prompts/partials/tone.md";
+    let (_, read) = studio.call("file", &json!({"file": file}));
+    assert_eq!(read["text"], "Be kind.\n");
+    write(studio.project.path(), file, "Be bold.\n");
+    let (_, saved) = studio.call("save", &json!({"file": file, "text": "Be mine.\n", "hash": read["hash"]}));
+    assert_eq!(saved["conflict"]["text"], "Be bold.\n", "{saved}");
+    assert_eq!(std::fs::read_to_string(studio.project.path().join(file)).unwrap(), "Be bold.\n");
+    let (_, saved) =
+        studio.call("save", &json!({"file": file, "text": "Be mine.\n", "hash": saved["conflict"]["hash"]}));
+    assert!(saved["hash"].is_string(), "{saved}");
+    assert_eq!(std::fs::read_to_string(studio.project.path().join(file)).unwrap(), "Be mine.\n");
+}
+
+#[test]
+fn calls_reach_only_files_of_prompts_in_the_project() {
+    let studio = Studio::of(GREETING, &[]);
+    let root = studio.project.path();
+    write(studio.home.path(), "secret.md", "secret");
+    std::os::unix::fs::symlink(studio.home.path().join("secret.md"), root.join("prompts/link.md")).unwrap();
+    std::os::unix::fs::symlink(studio.home.path(), root.join("prompts/home")).unwrap();
+    let secret = studio.home.path().join("secret.md");
+    for file in [
+        "/etc/passwd",
+        "../secret.md",
+        "prompts/../../secret.md",
+        "prompts/link.md",
+        "prompts/home/secret.md",
+        "cuebook.toml",
+        ".env",
+        ".git/config.md",
+        ".ai/config/keys/trusted/x.md",
+        "prompts/x.toml",
+        "",
+        secret.to_str().unwrap(),
+    ] {
+        for call in ["file", "save"] {
+            let (status, answer) = studio.call(call, &json!({"file": file, "text": "x", "hash": null}));
+            assert_eq!(status, 422, "{call} {file}: {answer}");
+        }
+        let (status, _) = studio.call("render", &json!({"id": "greeting", "texts": {file: "x"}}));
+        assert_eq!(status, 422, "render with a text of {file}");
+    }
+    let (status, answer) = studio.call("render", &json!({"id": "/etc/passwd"}));
+    assert_eq!(status, 422, "{answer}");
+    assert_eq!(std::fs::read_to_string(secret).unwrap(), "secret");
+}
+
+#[test]
+fn a_decision_is_recorded_as_the_command_line_records_it() {
+    let studio = Studio::of(
+        &[
+            ("prompts/greeting/template.md", "Mine."),
+            (
+                "user_data/packs/pk/pack.json",
+                r#"{"pack_id": "pk", "name": "Pk", "version": "1.0.0", "prompts": ["greeting"]}"#,
+            ),
+            ("user_data/packs/pk/prompts/greeting/template.md", "Theirs."),
+        ],
+        &[],
+    );
+    let (_, conflict) = studio.call("candidates", &json!({"id": "greeting"}));
+    let texts: Vec<&str> =
+        conflict["candidates"].as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["Mine.", "Theirs."], "{conflict}");
+    let source = conflict["candidates"][1]["source"].as_str().unwrap();
+    assert_eq!(studio.call("resolve", &json!({"id": "greeting", "source": source})).0, 200);
+    let output = Command::new(env!("CARGO_BIN_EXE_cuebook"))
+        .args(["render", "greeting", "--root"])
+        .arg(studio.project.path())
+        .env("HOME", studio.home.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "Theirs.");
+}
+
+#[test]
+fn a_request_that_changed_since_it_was_shown_is_not_granted() {
+    let studio = Studio::of(&[("cuebook.toml", "[hooks]\nsandbox = \"none\"\n")], &[]);
+    let (_, asked) = studio.call("requests", &json!({}));
+    let request = asked["requests"][0].clone();
+    assert_eq!(request["state"], "new", "{asked}");
+    let mut other = request.clone();
+    other["shown"] = json!("something harmless");
+    assert_eq!(studio.call("grant", &other).0, 422);
+    assert_eq!(studio.call("requests", &json!({})).1["requests"][0]["state"], "new");
+    let (status, granted) = studio.call("grant", &request);
+    assert_eq!((status, &granted["requests"][0]["state"]), (200, &json!("granted")), "{granted}");
+}

@@ -1,0 +1,150 @@
+//! What renaming something changes: edits that an author can review, and files that move.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::names::Thing;
+use super::{Location, Service};
+use crate::check::Basis;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::files::Buffers;
+use crate::prepared::Prepared;
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub location: Location,
+    /// The new text.
+    pub text: String,
+}
+
+/// What a new name changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Renaming {
+    /// Changes of files, under the paths that they have before they move.
+    pub edits: Vec<Edit>,
+    /// Files and folders that get another path, after the edits and in this order.
+    pub moves: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Service {
+    /// What changes if something gets another name, everywhere.
+    ///
+    /// # Errors
+    ///
+    /// `CB407` for a name that cannot be used, for what cannot be renamed, and where a use could be missed.
+    pub fn rename(&self, path: &Path, offset: usize, to: &str) -> Result<Renaming> {
+        let is_name = to.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && to.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+        let thing = self.thing_at(path, offset);
+        let Some(thing) = thing else {
+            let hint = "put the cursor on the name of a variable, a block, a macro, a file, a prompt, a section, a tool or an item";
+            return refuse("nothing here can be renamed".to_owned(), hint);
+        };
+        let what = match &thing {
+            Thing::Variable(_) | Thing::Local(_) => "variable",
+            Thing::Block(_) => "block",
+            Thing::Macro(_) => "macro",
+            other => return self.rename_target(path, offset, other, to),
+        };
+        if !is_name {
+            return refuse(format!("`{to}` is not the name of a {what}"), "use letters, digits and `_`");
+        }
+        let (mut places, mut files) = self.places(path, &thing);
+        if matches!(thing, Thing::Local(_)) {
+            places.retain(|place| place.path == path);
+            files = BTreeSet::from([path.to_owned()]);
+        }
+        if let Some(file) = self.first_broken(&files) {
+            return refuse(
+                format!("{} has a syntax error", self.book().library().name(&file)),
+                "correct it first, so that no use is missed",
+            );
+        }
+        if what == "variable" {
+            self.refuse_taken(&files, to)?;
+        }
+        let edits: Vec<Edit> =
+            places.into_iter().map(|location| Edit { location, text: to.to_owned() }).collect();
+        self.verify(&edits, &files, &thing, to)?;
+        Ok(Renaming { edits, moves: Vec::new() })
+    }
+
+    fn first_broken(&self, files: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+        let syntax = [Code::TemplateSyntax, Code::PythonSyntax, Code::BadFrontMatter];
+        let is_broken =
+            |finding: &Diagnostic| finding.severity == Severity::Error && syntax.contains(&finding.code);
+        files.iter().find(|file| self.findings(file).iter().any(is_broken)).cloned()
+    }
+
+    fn refuse_taken(&self, files: &BTreeSet<PathBuf>, to: &str) -> Result<()> {
+        let prompts = files.iter().flat_map(|file| self.prepared(file));
+        let taken = prompts.into_iter().flat_map(|all| {
+            all.iter()
+                .filter(|prepared| prepared.known_names().contains(to))
+                .map(|prepared| prepared.prompt().id.clone())
+                .collect::<Vec<_>>()
+        });
+        match taken.into_iter().next() {
+            Some(id) => {
+                refuse(format!("the prompt `{id}` already has a variable `{to}`"), "choose another name")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The texts with these edits made.
+    pub(super) fn edited(&self, edits: &[Edit]) -> Buffers {
+        let mut changed = self.buffers.clone();
+        for path in edits.iter().map(|edit| &edit.location.path).collect::<BTreeSet<_>>() {
+            let Some(text) = self.text(path) else { continue };
+            let mut text = text.to_string();
+            let mut here: Vec<&Edit> = edits.iter().filter(|edit| edit.location.path == *path).collect();
+            here.sort_by_key(|edit| std::cmp::Reverse(edit.location.start));
+            here.iter().for_each(|edit| text.replace_range(edit.location.range(), &edit.text));
+            changed.set(path.clone(), text);
+        }
+        changed
+    }
+
+    /// What prompts are looked at with.
+    pub(super) fn known_basis(&self) -> Result<Basis> {
+        match &self.basis {
+            Some(basis) => Ok(basis.clone()),
+            None => Basis::of_prompts(&self.book),
+        }
+    }
+
+    /// Makes sure that every prompt has the new name where it had the old one once the edits are made, and no other name.
+    fn verify(&self, edits: &[Edit], files: &BTreeSet<PathBuf>, thing: &Thing, to: &str) -> Result<()> {
+        let (name, is_local) = match thing {
+            Thing::Variable(name) => (name, false),
+            Thing::Local(name) => (name, true),
+            _ => return Ok(()),
+        };
+        let changed = self.edited(edits);
+        let basis = self.known_basis()?;
+        let sources: BTreeSet<_> = files.iter().flat_map(|file| self.index.users(file)).collect();
+        for source in sources {
+            let Some(found) = self.index.get(source).map(|one| one.found.clone()) else { continue };
+            let names = |all: &[Prepared]| -> BTreeSet<String> {
+                all.iter().flat_map(|one| one.known_names().iter().cloned()).collect()
+            };
+            let mut before = names(&self.compiled(source));
+            let after = changed.during(|| basis.prepare(&self.book, &found));
+            if !is_local && before.remove(name.as_str()) {
+                before.insert(to.to_owned());
+            }
+            if names(&after) != before {
+                let message = format!("`{}` uses `{name}` in a way that cannot be renamed", found.id);
+                return refuse(message, "rename it by hand, and run `cuebook check`");
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn refuse<T>(message: String, hint: &str) -> Result<T> {
+    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
+}

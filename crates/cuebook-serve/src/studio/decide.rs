@@ -1,0 +1,175 @@
+//! Decisions that the page asks for: conflicts, packs and grants. Each names the content that the user saw, and content that has
+//! changed since then is refused.
+
+use std::path::Path;
+
+use cuebook::error::ErrorKind;
+use cuebook::library::{FileChange, PackCode};
+use cuebook::trust::{Granted, Request};
+use cuebook::{Book, Code, Context, Diagnostic, Error, Result, Variables};
+use cuebook_lab::service::with_placeholders;
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::{invalid, text};
+
+/// The candidates for an id, each with what it renders.
+pub(super) fn candidates(book: &Book, arguments: &Json) -> Result<Json> {
+    let id = text(arguments, "id")?;
+    let candidates = book.list_candidates(id)?;
+    let described = candidates.iter().map(|candidate| {
+        let mut described = candidate.to_json();
+        match rendered(book, &candidate.source) {
+            Ok(text) => described["text"] = Json::from(text),
+            Err(error) => described["error"] = error.to_json()["error"].take(),
+        }
+        described
+    });
+    Ok(json!({"id": id, "candidates": described.collect::<Vec<_>>()}))
+}
+
+/// What a candidate renders without hooks, with placeholders for its variables.
+fn rendered(book: &Book, source: &str) -> Result<String> {
+    let context = book.complete(&Context { without_hooks: true, ..Context::default() })?;
+    let prepared = book.prepare_path(&book.library().root().join(Path::new(source)), &context)?;
+    let (values, _) = with_placeholders(&prepared, &Variables::new(), &context);
+    Ok(prepared.render(&values, &context)?.text().to_owned())
+}
+
+/// Records a choice between candidates.
+pub(super) fn resolve(book: &Book, arguments: &Json) -> Result<Json> {
+    let resolution = book.set_resolution(text(arguments, "id")?, text(arguments, "source")?)?;
+    Ok(json!({"source": resolution.source}))
+}
+
+/// What the project requests, and what was granted.
+pub(super) fn requests(book: &Book) -> Result<Json> {
+    let grants = book.library().grants()?;
+    let requests = book.library().requests()?;
+    let described = requests.iter().map(|request| {
+        let state = match grants.state(request) {
+            Granted::Yes => "granted",
+            Granted::Changed => "changed",
+            Granted::No => "new",
+        };
+        json!({"power": request.power.as_str(), "subject": request.subject, "shown": request.shown, "state": state})
+    });
+    Ok(json!({"requests": described.collect::<Vec<_>>(), "grants": grants.list().collect::<Vec<_>>()}))
+}
+
+/// Grants a request as it was shown.
+pub(super) fn grant(book: &Book, arguments: &Json) -> Result<Json> {
+    let (power, subject, shown) =
+        (text(arguments, "power")?, text(arguments, "subject")?, text(arguments, "shown")?);
+    let is_shown = |request: &Request| {
+        request.power.as_str() == power && request.subject == subject && request.shown == shown
+    };
+    let Some(request) = book.library().requests()?.into_iter().find(is_shown) else {
+        return Err(changed(subject));
+    };
+    book.library().grants()?.allow(&[request], Timestamp::now())?;
+    requests(book)
+}
+
+/// Takes a grant back.
+pub(super) fn revoke(book: &Book, arguments: &Json) -> Result<Json> {
+    book.library().grants()?.revoke(Some(text(arguments, "subject")?))?;
+    requests(book)
+}
+
+/// The installed packs.
+pub(super) fn packs(book: &Book) -> Result<Json> {
+    let packs = book.library().packs()?;
+    Ok(packs
+        .iter()
+        .map(|(id, pack)| match pack {
+            Err(error) => json!({"pack_id": id, "problem": error.diagnostic().message}),
+            Ok(pack) => json!({
+                "pack_id": id,
+                "name": pack.manifest.name,
+                "version": pack.manifest.version,
+                "description": pack.manifest.description,
+                "prompts": pack.manifest.prompts,
+                "replaces": pack.manifest.to_json()["replaces"],
+                "approval": pack.approval.as_str(),
+            }),
+        })
+        .collect())
+}
+
+/// The code of a pack: all of it, and what changed since it was approved.
+pub(super) fn code(book: &Book, arguments: &Json) -> Result<Json> {
+    let id = text(arguments, "id")?;
+    let (code, content) = book.library().pack_code(id)?;
+    let changes = book.library().changes_since_approval(id, &content)?;
+    let files = code.iter().map(|file| {
+        json!({"path": file.path, "role": file.role, "permissions": file.permissions.granted(), "text": file.text})
+    });
+    let changes: Vec<Json> = changes
+        .iter()
+        .map(|FileChange { path, change, before, after }| {
+            json!({"path": path, "change": change, "before": before, "after": after})
+        })
+        .collect();
+    Ok(json!({
+        "pack_id": id,
+        "approval": book.library().approval_of(id, &content)?.as_str(),
+        "files": files.collect::<Vec<_>>(),
+        "changes": changes,
+        "digest": digest(&code),
+    }))
+}
+
+/// Approves the code of a pack as it was shown.
+pub(super) fn approve(book: &Book, arguments: &Json) -> Result<Json> {
+    let id = text(arguments, "id")?;
+    let (shown, content) = book.library().pack_code(id)?;
+    if digest(&shown) != text(arguments, "digest")? {
+        return Err(changed(id));
+    }
+    book.library().approve_pack(id, &content)?;
+    code(book, arguments)
+}
+
+/// Installs a pack from a folder or an archive of this machine. Replacements are accepted only if the user says so.
+pub(super) fn proposals(book: &Book, arguments: &Json) -> Result<Json> {
+    let path = Path::new(text(arguments, "path")?);
+    if !path.is_absolute() {
+        return Err(invalid("the path of a pack is absolute here, as in /home/ada/coding_pro"));
+    }
+    let installation = book.library().stage_pack(path)?;
+    let proposals = installation.proposals();
+    let accepted: Vec<_> = match arguments["accept"].as_bool() {
+        Some(true) => proposals.clone(),
+        Some(false) => Vec::new(),
+        None => {
+            return Ok(json!({
+                "pack_id": installation.manifest().pack_id,
+                "name": installation.manifest().name,
+                "version": installation.manifest().version,
+                "installed": installation.installed_version(),
+                "proposals": proposals.iter().map(cuebook::library::Proposal::to_json).collect::<Vec<_>>(),
+            }));
+        }
+    };
+    installation.commit(arguments["upgrade"] == true, &accepted)?;
+    packs(book)
+}
+
+fn digest(code: &[PackCode]) -> String {
+    let mut hash = Sha256::new();
+    for file in code {
+        for part in [file.path.as_str(), file.role, &file.permissions.granted().join(","), &file.text] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        }
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn changed(what: &str) -> Error {
+    let message = format!("`{what}` has changed since it was shown");
+    let hint = "look at it again, then decide";
+    Error::new(ErrorKind::Usage, Diagnostic::new(Code::GrantNeeded, message).hint(hint))
+}

@@ -1,0 +1,91 @@
+//! Reads and saves files of the project for the editor of the page.
+
+use std::path::{Component, Path, PathBuf};
+
+use cuebook::error::ErrorKind;
+use cuebook::files::{self, read_text_inside};
+use cuebook::{Book, Code, Diagnostic, Error, Result};
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::{invalid, text};
+
+/// The largest file that the editor opens, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// Files that an author of prompts writes. Settings, keys and other files are for other editors.
+const ENDINGS: &[&str] =
+    &["md", "prompty", "py", "json", "yaml", "yml", "txt", "jinja", "jinja2", "j2", "mustache"];
+
+/// A file's text, and the hash that [`save`] expects.
+pub(super) fn read(book: &Book, arguments: &Json) -> Result<Json> {
+    let name = text(arguments, "file")?;
+    if let Some(text) = built_in(book, name) {
+        return Ok(json!({"text": text, "hash": null, "read_only": true}));
+    }
+    let path = inside(book, Path::new(name))?;
+    let source = read_text_inside(book.library().root(), &path, name, LARGEST)?;
+    Ok(json!({"text": source.text(), "hash": hash(source.text())}))
+}
+
+/// Saves a file if it still has the text that the editor started from. Otherwise the answer has `conflict` with the text that the
+/// file has now, and nothing is written.
+pub(super) fn save(book: &Book, arguments: &Json) -> Result<Json> {
+    let (name, text) = (text(arguments, "file")?, text(arguments, "text")?);
+    let path = inside(book, Path::new(name))?;
+    let root = book.library().root();
+    let lock = files::Lock::acquire(&path, name)?;
+    let now = match read_text_inside(root, &path, name, LARGEST) {
+        Ok(source) => Some(source),
+        Err(_) if !path.exists() => None,
+        Err(error) => return Err(error),
+    };
+    let known = arguments["hash"].as_str();
+    let current = now.as_ref().map(|source| hash(source.text()));
+    if current.as_deref() != known {
+        return Ok(
+            json!({"conflict": {"text": now.map(|source| source.text().to_owned()), "hash": current}}),
+        );
+    }
+    lock.write(name, text.as_bytes())?;
+    Ok(json!({"hash": hash(text)}))
+}
+
+/// The absolute path of a file of the project. Refuses everything else: other places, links, and files that carry trust.
+pub(super) fn inside(book: &Book, file: &Path) -> Result<PathBuf> {
+    let root = book.library().root();
+    let below = file.strip_prefix(root).unwrap_or(file);
+    let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
+    let parts: Vec<&str> = below.components().filter_map(|part| part.as_os_str().to_str()).collect();
+    let is_hidden = parts.iter().enumerate().any(|(at, part)| {
+        part.starts_with('.')
+            && !(at == 0 && *part == ".ai" && parts.get(1).is_some_and(|kind| *kind == "directives"))
+    });
+    let is_known =
+        below.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending));
+    if !is_plain || is_hidden || !is_known {
+        let message = format!("the studio does not open `{}`", file.display());
+        let hint = "it opens the files of prompts in the project; use another editor for this one";
+        return Err(Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).hint(hint)));
+    }
+    let path = root.join(below);
+    // A link could lead anywhere, also one above the file.
+    let mut at = root.to_owned();
+    for part in below.components() {
+        at.push(part);
+        if at.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+            return Err(invalid(format!("`{}` is a link; the studio opens plain files only", at.display())));
+        }
+    }
+    Ok(path)
+}
+
+/// The text of a file of a built-in prompt, which is not on disk.
+fn built_in(book: &Book, name: &str) -> Option<&'static str> {
+    let below = name.strip_prefix("ecosystem/default/prompts/")?;
+    if book.library().root().join(name).exists() { None } else { cuebook::library::builtin::file(below) }
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

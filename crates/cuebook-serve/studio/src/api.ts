@@ -1,0 +1,75 @@
+// Calls of the server. Each is a POST request with the token from the address.
+
+export interface Failure {
+  message: string;
+  code?: string;
+  file?: string;
+  line?: number;
+  column?: number;
+  range?: [number, number];
+  excerpt?: string;
+  hint?: string;
+  [detail: string]: unknown;
+}
+
+export class CallError extends Error {
+  constructor(readonly failure: Failure, readonly status: number) {
+    super(failure.message);
+  }
+}
+
+const KEY = "cuebook-token";
+
+/** Takes the token out of the address, so that it is not copied by accident, and keeps it for this tab. */
+export function takeToken(): boolean {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const token = hash.get("token");
+  if (token) {
+    sessionStorage.setItem(KEY, token);
+    hash.delete("token");
+    history.replaceState(null, "", `#${hash}`);
+  }
+  return token !== null || sessionStorage.getItem(KEY) !== null;
+}
+
+export const token = () => sessionStorage.getItem(KEY) ?? "";
+
+export async function call<T>(name: string, argument: unknown = {}, signal?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(`/api/${name}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token()}`, "Content-Type": "application/json" },
+      body: JSON.stringify(argument),
+      signal,
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new CallError({ message: "the studio does not answer; is `cuebook studio` still running?" }, 0);
+  }
+  const document = await response.json();
+  if (!response.ok) {
+    throw new CallError(document.error ?? { message: `the server answered ${response.status}` }, response.status);
+  }
+  return document as T;
+}
+
+export interface CommandResult<T> {
+  code: number;
+  document: T;
+  said: string;
+}
+
+/** Runs a command of the command line with `--json`. */
+export async function command<T>(
+  words: string,
+  operands: string[] = [],
+  options: Record<string, string | number | boolean | string[]> = {},
+  values?: Record<string, unknown>,
+): Promise<CommandResult<T>> {
+  const given = values === undefined ? options : { ...options, vars: "-" };
+  const result = await call<CommandResult<T>>("command", { command: words, arguments: operands, options: given, values });
+  const error = (result.document as { status?: string; error?: Failure } | null)?.error;
+  if (result.code !== 0 && error && typeof error === "object" && "message" in error) throw new CallError(error, 422);
+  return result;
+}

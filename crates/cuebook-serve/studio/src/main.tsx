@@ -1,0 +1,154 @@
+// The page of `cuebook studio`.
+
+import { effect, signal } from "@preact/signals";
+import { render } from "preact";
+import { call, command, takeToken, token } from "./api";
+import { Decide } from "./decide";
+import { Editor } from "./editor";
+import { loadCases } from "./form";
+import { Library } from "./library";
+import { ResultPane } from "./result";
+import { failure, followAddress, followPrompt, go, hashOf, loadLibrary, message, place, project, prompts, say, unsaved, type View } from "./state";
+import { Threads } from "./threads";
+
+/** On a narrow screen one pane shows at a time. */
+const pane = signal<"library" | "source" | "result">("library");
+const theme = signal(localStorage.getItem("cuebook-theme") ?? "");
+
+effect(() => {
+  document.documentElement.dataset.theme = theme.value;
+  localStorage.setItem("cuebook-theme", theme.value);
+});
+
+const VIEWS: [View, string][] = [["prompts", "Prompts"], ["decide", "Decide"], ["threads", "Threads"]];
+
+async function copyLink() {
+  const link = `${location.origin}/#token=${token()}&${hashOf(place.value)}`;
+  try {
+    await navigator.clipboard.writeText(link);
+    say("copied a link to this view; it works until the studio stops");
+  } catch {
+    say(link);
+  }
+}
+
+/** Saves the explanation of the prompt as one HTML file. */
+async function exportPage() {
+  const { prompt, values, language, fit, hooks } = place.value;
+  try {
+    const options: Record<string, string | boolean> = { html: true };
+    if (language) options.language = language;
+    if (fit) options.fit = fit;
+    if (!hooks) options["no-hooks"] = true;
+    const { document: page } = await command<string>("explain", [prompt], options, values);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([page], { type: "text/html" }));
+    link.download = `${prompt.replaceAll("/", "-")}.html`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } catch (error) {
+    say((error as Error).message, "error");
+  }
+}
+
+async function run() {
+  const { prompt, values, language } = place.value;
+  try {
+    const { document } = await command<{ thread_id?: string }>("run", [prompt], language ? { language } : {}, values);
+    if (document?.thread_id) go({ view: "threads", thread: document.thread_id });
+  } catch (error) {
+    say((error as Error).message, "error");
+  }
+}
+
+function Top() {
+  const { view, prompt } = place.value;
+  return (
+    <header class="top">
+      <h1>Cuebook <span class="kind" title={project.value?.root}>{project.value?.name ?? ""}</span></h1>
+      <nav aria-label="Views">{VIEWS.map(([name, title]) => (
+        <button key={name} aria-current={view === name ? "page" : undefined} onClick={() => go({ view: name })}>{title}
+          {name === "decide" && prompts.value?.some((one) => one.conflict) ? <span class="dot" title="there is something to decide" /> : null}</button>
+      ))}</nav>
+      <span class="space" />
+      {view === "prompts" && prompt && (
+        <>
+          <button class="act" onClick={() => void run()}>Run</button>
+          <button class="act" onClick={() => void exportPage()}>Export</button>
+        </>
+      )}
+      <button class="act" onClick={() => void copyLink()}>Copy link</button>
+      <button class="act" title="Change the theme" onClick={() => (theme.value = { "": "dark", dark: "light", light: "" }[theme.value] ?? "")}>
+        Theme: {{ "": "system", dark: "dark", light: "light" }[theme.value] ?? "system"}</button>
+    </header>
+  );
+}
+
+function Prompts() {
+  const tabs: [typeof pane.value, string][] = [["library", "Library"], ["source", "Source"], ["result", "Result"]];
+  return (
+    <main class="prompts" data-pane={pane.value}>
+      <nav class="panes" aria-label="Panes">{tabs.map(([name, title]) => (
+        <button key={name} aria-current={pane.value === name ? "true" : undefined} onClick={() => (pane.value = name)}>{title}</button>
+      ))}</nav>
+      <Library />
+      {place.value.prompt
+        ? <><Editor /><ResultPane /></>
+        : <p class="empty welcome">Choose a prompt. Its source and what it renders appear here; point at any part of the text to see where it came from.</p>}
+    </main>
+  );
+}
+
+function Message() {
+  const shown = message.value;
+  return (
+    <div class={`toast ${shown?.kind ?? ""}`} role="status" aria-live="polite" hidden={!shown}>
+      {shown?.text} {shown && <button class="act" aria-label="Close the message" onClick={() => (message.value = null)}>×</button>}
+    </div>
+  );
+}
+
+function App() {
+  const { view } = place.value;
+  return (
+    <>
+      <Top />
+      {view === "decide" ? <Decide /> : view === "threads" ? <Threads /> : <Prompts />}
+      <Message />
+    </>
+  );
+}
+
+function NoToken() {
+  return <main class="page"><h1>Cuebook studio</h1><p>This address has no token. Open the address that <code>cuebook studio</code> printed in the terminal.</p></main>;
+}
+
+const host = document.getElementById("app")!;
+host.replaceChildren();
+if (!takeToken()) render(<NoToken />, host);
+else {
+  followAddress();
+  await loadLibrary();
+  followPrompt();
+  let casesOf = "";
+  effect(() => {
+    const { prompt } = place.value;
+    if (prompt && prompt !== casesOf) {
+      casesOf = prompt;
+      if (pane.peek() === "library") pane.value = "result";
+      void loadCases(prompt);
+    }
+  });
+  effect(() => {
+    document.title = place.value.prompt ? `${place.value.prompt} · Cuebook studio` : "Cuebook studio";
+  });
+  addEventListener("beforeunload", (event) => {
+    if (Object.keys(unsaved.peek()).length > 0) event.preventDefault();
+  });
+  // Another program may change the library: look again when the user comes back.
+  addEventListener("focus", () => void loadLibrary());
+  render(<App />, host);
+}
+
+// Tests read these.
+Object.assign(window, { cuebook: { place, failure, call } });

@@ -1,0 +1,266 @@
+// The state of the page, as signals. What a link can restore is in `place`.
+
+import { computed, effect, signal } from "@preact/signals";
+import { call, CallError, type Failure } from "./api";
+import { Offsets } from "./offsets";
+
+export type View = "prompts" | "decide" | "threads";
+export const TABS = ["text", "messages", "wire", "tokens", "sections", "tools", "diff", "tests", "problems"] as const;
+export type Tab = (typeof TABS)[number];
+
+export interface Place {
+  view: View;
+  prompt: string;
+  tab: Tab;
+  file: string;
+  values: Record<string, unknown>;
+  language: string;
+  wire: string;
+  fit: string;
+  visibility: Record<string, string>;
+  hooks: boolean;
+  thread: string;
+  other: string;
+}
+
+const EMPTY: Place = {
+  view: "prompts", prompt: "", tab: "text", file: "", values: {}, language: "", wire: "", fit: "", visibility: {}, hooks: false,
+  thread: "", other: "",
+};
+
+export const place = signal<Place>(fromHash());
+
+/** Changes a part of the place. */
+export function go(change: Partial<Place>) {
+  place.value = { ...place.value, ...change };
+}
+
+/** Another prompt has other files and values. */
+export function openPrompt(prompt: string) {
+  if (prompt !== place.value.prompt) drop();
+  go({ view: "prompts", prompt, file: "", values: {}, language: "", visibility: {}, fit: "" });
+}
+
+function fromHash(): Place {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const next: Record<string, unknown> = { ...EMPTY };
+  for (const [key, empty] of Object.entries(EMPTY)) {
+    const text = hash.get(key);
+    if (text === null) continue;
+    if (typeof empty === "string") next[key] = text;
+    else {
+      try {
+        const value = JSON.parse(text);
+        if (typeof value === typeof empty && value !== null) next[key] = value;
+      } catch { /* A damaged link opens what is left of it. */ }
+    }
+  }
+  if (!TABS.includes(next.tab as Tab)) next.tab = "text";
+  if (!["prompts", "decide", "threads"].includes(next.view as string)) next.view = "prompts";
+  return next as unknown as Place;
+}
+
+export function hashOf(value: Place): string {
+  const hash = new URLSearchParams();
+  for (const [key, empty] of Object.entries(EMPTY)) {
+    const now = (value as unknown as Record<string, unknown>)[key];
+    const text = typeof now === "string" ? now : JSON.stringify(now);
+    if (text !== (typeof empty === "string" ? empty : JSON.stringify(empty))) hash.set(key, text);
+  }
+  return hash.toString();
+}
+
+export function followAddress() {
+  let written = location.hash.slice(1);
+  effect(() => {
+    const hash = hashOf(place.value);
+    if (hash === written) return;
+    const was = new URLSearchParams(written), is = new URLSearchParams(hash);
+    written = hash;
+    // Another prompt, view or thread is a step back in the browser; values are not.
+    const steps = ["view", "prompt", "thread"].some((key) => was.get(key) !== is.get(key));
+    history[steps ? "pushState" : "replaceState"](null, "", `#${hash}`);
+  });
+  addEventListener("popstate", () => {
+    written = location.hash.slice(1);
+    place.value = fromHash();
+  });
+}
+
+export interface Listing {
+  id: string; name: string; type: string; dialect: string; source: string | null; pack_id: string | null; conflict: boolean;
+  description?: string; tags?: string[];
+}
+
+export const project = signal<{ root: string; name: string; version: string } | null>(null);
+export const prompts = signal<Listing[] | null>(null);
+export const message = signal<{ text: string; kind: "error" | "note" } | null>(null);
+
+export function say(text: string, kind: "error" | "note" = "note") {
+  message.value = { text, kind };
+}
+
+export async function loadLibrary() {
+  try {
+    project.value ??= await call("project");
+    prompts.value = await call<Listing[]>("prompts");
+  } catch (error) {
+    say((error as Error).message, "error");
+  }
+}
+
+// ---- Files -----------------------------------------------------------------------------------------------------------------
+
+export interface OpenFile {
+  /** The text on disk when it was read or saved. */
+  saved: string;
+  hash: string | null;
+  readOnly: boolean;
+  text: string;
+}
+
+export const files = signal<Record<string, OpenFile>>({});
+/** Files whose text on disk differs from the one that the editor started from. */
+export const conflicts = signal<Record<string, { text: string | null; hash: string | null }>>({});
+
+function drop() {
+  files.value = Object.fromEntries(Object.entries(files.value).filter(([, file]) => file.text !== file.saved));
+}
+
+export async function openFile(name: string): Promise<OpenFile | null> {
+  const known = files.value[name];
+  if (known) return known;
+  try {
+    const read = await call<{ text: string; hash: string | null; read_only?: boolean }>("file", { file: name });
+    const file = { saved: read.text, hash: read.hash, readOnly: read.read_only === true, text: read.text };
+    files.value = { ...files.value, [name]: file };
+    return file;
+  } catch (error) {
+    say((error as Error).message, "error");
+    return null;
+  }
+}
+
+export function edit(name: string, text: string) {
+  const file = files.value[name];
+  if (file && file.text !== text) files.value = { ...files.value, [name]: { ...file, text } };
+}
+
+export const unsaved = computed(() =>
+  Object.fromEntries(Object.entries(files.value).filter(([, file]) => file.text !== file.saved).map(([name, file]) => [name, file.text])),
+);
+
+export async function save(name: string) {
+  const file = files.value[name];
+  if (!file || file.readOnly) return;
+  try {
+    const result = await call<{ hash?: string; conflict?: { text: string | null; hash: string | null } }>(
+      "save", { file: name, text: file.text, hash: file.hash });
+    if (result.conflict) {
+      conflicts.value = { ...conflicts.value, [name]: result.conflict };
+      say(`${name} was changed by another program; choose which text to keep`, "error");
+      return;
+    }
+    files.value = { ...files.value, [name]: { ...files.value[name], saved: file.text, hash: result.hash ?? null } };
+    say(`saved ${name}`);
+    void loadLibrary();
+  } catch (error) {
+    say((error as Error).message, "error");
+  }
+}
+
+/** Ends a conflict: with the text of the editor, or with the text on disk. */
+export function settle(name: string, keep: "mine" | "theirs") {
+  const conflict = conflicts.value[name];
+  const { [name]: _, ...others } = conflicts.value;
+  conflicts.value = others;
+  const file = files.value[name];
+  if (!file || !conflict) return;
+  const saved = conflict.text ?? "";
+  files.value = { ...files.value, [name]: { ...file, saved, hash: conflict.hash, text: keep === "mine" ? file.text : saved } };
+  if (keep === "mine") void save(name);
+}
+
+// ---- The live result ---------------------------------------------------------------------------------------------------------
+
+export interface Origin {
+  kind: string; file?: string; start?: number; end?: number; line?: number; column?: number; expression?: string;
+  variables?: { path: string; layer: string }[]; [detail: string]: unknown;
+}
+export interface Span { start: number; end: number; origin: Origin }
+export interface VariableOf { name: string; layer: string | null; value: unknown; declared: string | null; used: boolean }
+export interface Explanation {
+  text: string; spans: Span[]; tools: Record<string, unknown>[]; variables: VariableOf[];
+  prompt: { id: string; source: string; files: string[]; reason: string }; sections?: Record<string, unknown>;
+}
+export interface Declared {
+  name: string; type: string; description?: string; default?: unknown; enumValues?: unknown[]; [detail: string]: unknown;
+}
+export interface Definition {
+  id: string; dialect: string; description?: string; languages: string[]; hooks: string[];
+  variables: { required: Declared[]; optional: Declared[]; custom: Declared[] };
+  template_file?: string; names?: { files: string[]; variables: string[] }; model?: { id?: string } | null; [detail: string]: unknown;
+}
+export interface Result {
+  definition: Definition; has_hooks: boolean; placeholders: string[]; explanation?: Explanation; error?: Failure; notes?: Failure[];
+  messages?: unknown; wire?: unknown; tokens?: unknown;
+}
+
+export const result = signal<Result | null>(null);
+/** The last result that could be rendered, while the text has an error. */
+export const lastGood = signal<Explanation | null>(null);
+export const failure = signal<Failure | null>(null);
+export const offsets = computed(() => new Offsets(lastGood.value?.text ?? ""));
+/** How long the last render took, from the change to the answer, in milliseconds. */
+export const took = signal(0);
+
+const WANTED: Partial<Record<Tab, string>> = { messages: "messages", wire: "wire", tokens: "tokens" };
+let running: AbortController | null = null;
+
+export function followPrompt() {
+  let known: { key: string; library: unknown } = { key: "", library: null };
+  effect(() => {
+    const { prompt, view, tab, values, language, wire, fit, visibility, hooks } = place.value;
+    const texts = unsaved.value;
+    const library = prompts.value;
+    if (view !== "prompts" || !prompt) return;
+    const request = {
+      id: prompt, values, language, wire, visibility, hooks, texts,
+      fit: fit === "" ? undefined : Number(fit), want: WANTED[tab] ? [WANTED[tab]] : [],
+    };
+    const key = JSON.stringify(request);
+    if (known.key === key && known.library === library) return;
+    known = { key, library };
+    void render(request);
+  });
+}
+
+async function render(request: { id: string; [key: string]: unknown }) {
+  running?.abort();
+  const mine = (running = new AbortController());
+  const began = performance.now();
+  try {
+    const next = await call<Result>("render", request, mine.signal);
+    if (mine.signal.aborted) return;
+    result.value = next;
+    failure.value = next.error ?? null;
+    if (next.explanation) lastGood.value = next.explanation;
+    else if (lastGood.value?.prompt.id !== request.id) lastGood.value = null;
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    failure.value = error instanceof CallError ? error.failure : { message: String(error) };
+    if (lastGood.value?.prompt.id !== request.id) { lastGood.value = null; result.value = null; }
+  }
+  took.value = performance.now() - began;
+}
+
+/** What the cursor of the editor is in: a file and a byte. */
+export const cursor = signal<{ file: string; byte: number } | null>(null);
+/** A place that the editor shows next: bytes of a file. */
+export const target = signal<{ file: string; start: number; end: number } | null>(null);
+
+export function goToOrigin(origin: Origin) {
+  if (!origin.file || origin.start === undefined) return;
+  go({ file: origin.file });
+  target.value = { file: origin.file, start: origin.start, end: origin.end ?? origin.start };
+}
