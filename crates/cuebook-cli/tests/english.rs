@@ -146,8 +146,14 @@ fn a_banned_phrase_is_found_with_its_line() {
 fn sources() -> Vec<(PathBuf, Vec<Piece>)> {
     let root = Path::new(ROOT);
     let mut all = Vec::new();
-    for name in ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "crates/cuebook-py/README.md"]
-    {
+    for name in [
+        "README.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "crates/cuebook-py/README.md",
+        "crates/cuebook-node/README.md",
+    ] {
         all.push((root.join(name), prose(&read(&root.join(name)))));
     }
     for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook-text/src/error/pages"] {

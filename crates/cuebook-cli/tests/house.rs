@@ -40,6 +40,7 @@ const CRATES: &[&str] = &[
     "cuebook-mock",
     "cuebook-cli",
     "cuebook-py",
+    "cuebook-node",
     "cuebook-bench",
 ];
 

@@ -1,0 +1,27 @@
+/**
+ * Cuebook: a prompt engine in which every rendered character knows where it came from.
+ *
+ * @packageDocumentation
+ */
+
+import { native } from "./native.js";
+
+export { Book, Report, type ActOptions, type BookOptions, type HookContext } from "./book.js";
+export * from "./errors.js";
+export {
+  Rendered,
+  wires,
+  type AnthropicBody,
+  type ConverseOptions,
+  type Conversation,
+  type GoogleGenAIArguments,
+  type OpenAIBody,
+  type OpenAIResponsesBody,
+  type ToolFunction,
+  type Wire,
+} from "./rendered.js";
+export { Run, RunResult, type ResumeOptions, type RunEvent, type RunOptions, type ThreadOptions } from "./runs.js";
+export type * from "./types.js";
+
+/** The version of the package. */
+export const version: string = native.version();

@@ -1,0 +1,38 @@
+// Makes a test of a chapter: files are written, pieces of TypeScript run one after another, and `text` after one is what it printed.
+//
+//   node chapter.mjs CHAPTER OUT
+
+import { readFileSync, writeFileSync } from "node:fs";
+
+const [chapter, out] = process.argv.slice(2);
+const imports = [];
+const steps = [];
+let pieces = 0;
+for (const [, info, text] of readFileSync(chapter, "utf8").matchAll(/^```([^\n]*)\n(.*?)^```$/gms)) {
+  const words = info.split(" ");
+  if (words.includes("file")) {
+    steps.push(`file(${JSON.stringify(words.at(-1))}, ${JSON.stringify(text)});`);
+  } else if (info === "ts") {
+    pieces += 1;
+    const code = text.replace(/^import .*?;$/gms, (line) => (imports.push(line), "")).replace(/^export /gm, "");
+    steps.push(`expect("");\n${code}`);
+  } else if (info === "text") {
+    steps.push(`expect(${JSON.stringify(text)});`);
+  }
+}
+const body = steps.join("\n").replace(/^/gm, "  ");
+writeFileSync(
+  out,
+  `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { console, expect, file, open } from "./page.js";
+${imports.join("\n")}
+
+test("the examples of the chapter are true", async () => {
+  open();
+${body}
+  expect("");
+  assert.ok(${pieces} >= 6);
+});
+`,
+);
