@@ -6,7 +6,7 @@
 // `@types/node` are.
 
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -33,13 +33,13 @@ function builtNative() {
   return join(target, given.profile === "dev" ? "debug" : given.profile);
 }
 
-/** The first of several names that exists in a folder. */
+/** The newest of several files of a folder: `cargo test` leaves libraries in `deps`, and `cargo build` also beside it. */
 function find(folder, ...names) {
-  const found = names.map((name) => join(folder, name)).find(existsSync);
-  if (found === undefined) {
+  const found = names.map((name) => join(folder, name)).filter((path) => existsSync(path));
+  if (found.length === 0) {
     throw new Error(`${folder} has none of ${names.join(", ")}`);
   }
-  return found;
+  return found.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
 }
 
 /** A file at another place, without a copy of its bytes if that is possible. */
