@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use cuebook::error::shell_word;
+
 use crate::args::{Command, Options, StoreOptions, ThreadCommand};
 
 /// The commands of threads that messages name.
@@ -33,19 +35,10 @@ pub fn place(command: &Command, options: &Options) -> String {
         Some(match value.split_once("://") {
             None if option == "--store" && value.contains('@') => format!(" {option} …"),
             Some((scheme, _)) if option == "--store" => format!(" {option} {scheme}://…"),
-            _ => format!(" {option} {}", quoted(&value)),
+            _ => format!(" {option} {}", shell_word(&value)),
         })
     });
     typed.collect()
-}
-
-/// A word as a shell reads it.
-pub fn quoted(word: &str) -> Cow<'_, str> {
-    let plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%,".contains(letter);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => Cow::Borrowed(word),
-        false => Cow::Owned(format!("'{}'", word.replace('\'', r"'\''"))),
-    }
 }
 
 /// A text whose commands name the place.

@@ -117,25 +117,30 @@ fn quoted(text: &str) -> String {
     Json::from(text).to_string()
 }
 
-/// The name of the class of a prompt's outputs.
+/// The name of the class of a prompt's outputs. Other letters than those of ASCII are written as their numbers: Python accepts
+/// only some of them in names, and changes some of those.
 fn class_of(id: &str) -> String {
     let words = id.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let mut name: String = words
-        .flat_map(|word| {
-            let (first, rest) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
-            first.chars().flat_map(char::to_uppercase).chain(rest.chars().flat_map(char::to_lowercase))
-        })
-        .collect();
-    if name.starts_with(|first: char| first.is_numeric()) {
+    let mut name = String::new();
+    for word in words {
+        for (at, letter) in word.chars().enumerate() {
+            match letter {
+                letter if !letter.is_ascii() => name.push_str(&format!("U{:X}", u32::from(letter))),
+                letter if at == 0 => name.push(letter.to_ascii_uppercase()),
+                letter => name.push(letter.to_ascii_lowercase()),
+            }
+        }
+    }
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
         name.insert(0, '_');
     }
     name + "Output"
 }
 
+/// Whether a text is a name in Python, and the same name that templates read.
 fn is_name(name: &str) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_alphanumeric() || letter == '_')
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
         && !KEYWORDS.contains(&name)
 }
 
@@ -207,4 +212,21 @@ fn dataclass(definition: &Json) -> String {
         text.push_str("    pass\n");
     }
     text + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_valid_in_python() {
+        assert_eq!(class_of("desk/refund_2"), "DeskRefund2Output");
+        assert_eq!(class_of("2nd"), "_2ndOutput");
+        // `x²` is no name in Python, and `ſ` would become `s`.
+        assert_eq!(class_of("x²"), "XUB2Output");
+        assert_eq!(class_of("ſ"), "U17FOutput");
+        assert!(
+            is_name("user_name2") && !is_name("x²") && !is_name("ſ") && !is_name("2x") && !is_name("class")
+        );
+    }
 }

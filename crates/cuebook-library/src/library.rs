@@ -65,7 +65,7 @@ pub use vocab::Vocab;
 pub use vocab::idle;
 
 use self::cached::Cached;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest, shell_word};
 use crate::files;
 use crate::items::Spaces;
 pub use crate::prompt::{PROMPTY_END, SECTIONS_END};
@@ -759,8 +759,10 @@ fn conflict(
     candidates: Vec<Candidate>,
     recorded: Option<&Resolution>,
 ) -> Error {
-    let choices: Vec<String> =
-        candidates.iter().map(|candidate| format!("cuebook resolve {id} {}", candidate.source)).collect();
+    let choice = |candidate: &Candidate| {
+        format!("cuebook resolve {} {}", shell_word(id), shell_word(&candidate.source))
+    };
+    let choices: Vec<String> = candidates.iter().map(choice).collect();
     let hint = if choices.is_empty() {
         "install the pack again, or remove the entry from resolution.json".to_owned()
     } else {

@@ -1,7 +1,9 @@
 //! What the service says, in the words of the protocol.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use cuebook::error::Diagnostic;
 use cuebook::{Code, Severity, Variables};
@@ -49,9 +51,25 @@ pub(crate) struct Answers<'s> {
     pub(crate) service: &'s Service,
     /// Whether the editor can create and move files.
     pub(crate) files: bool,
+    /// The positions of files that the answer names, each file once.
+    known: RefCell<HashMap<PathBuf, Rc<Positions>>>,
 }
 
-impl Answers<'_> {
+impl<'s> Answers<'s> {
+    pub(crate) fn new(service: &'s Service, files: bool) -> Answers<'s> {
+        Answers { service, files, known: RefCell::default() }
+    }
+
+    fn positions(&self, path: &Path) -> Rc<Positions> {
+        let mut known = self.known.borrow_mut();
+        if let Some(positions) = known.get(path) {
+            return positions.clone();
+        }
+        let positions = Rc::new(Positions::of(self.service.text(path).unwrap_or_default()));
+        known.insert(path.to_owned(), positions.clone());
+        positions
+    }
+
     /// The answer to a request: `None` if there is no such request, and a message if it cannot be done.
     pub(crate) fn answer(&self, method: &str, params: &Json) -> Option<Result<Json, String>> {
         if method == "cuebook/page" {
@@ -90,10 +108,10 @@ impl Answers<'_> {
                 self.service.references(&path, at).iter().map(|found| self.location(found)).collect()
             }
             "textDocument/documentHighlight" => {
-                let (places, positions) = (self.service.highlights(&path, at), Positions::of(&text));
+                let (places, positions) = (self.service.highlights(&path, at), self.positions(&path));
                 places.iter().map(|found| json!({"range": positions.range(&found.range())})).collect()
             }
-            "textDocument/prepareRename" => self.prepare_rename(&path, &text, at),
+            "textDocument/prepareRename" => self.prepare_rename(&path, at),
             "textDocument/rename" => {
                 let to = params["newName"].as_str().unwrap_or_default();
                 match self.service.rename(&path, at, to) {
@@ -116,14 +134,14 @@ impl Answers<'_> {
                 self.service.complete(&path, at).into_iter().map(completion).collect()
             }
             "textDocument/signatureHelp" => self.signature(&path, at),
-            "textDocument/documentSymbol" => self.symbols(&path, &text),
-            "textDocument/documentLink" => self.links(&path, &text),
-            "textDocument/foldingRange" => self.folds(&path, &text),
-            "textDocument/semanticTokens/full" => self.tokens(&path, &text),
+            "textDocument/documentSymbol" => self.symbols(&path),
+            "textDocument/documentLink" => self.links(&path),
+            "textDocument/foldingRange" => self.folds(&path),
+            "textDocument/semanticTokens/full" => self.tokens(&path),
             "textDocument/inlayHint" => self.hints(&path, &text, &params["range"]),
-            "textDocument/codeLens" => self.lenses(&path, &text),
+            "textDocument/codeLens" => self.lenses(&path),
             "textDocument/formatting" => {
-                let positions = Positions::of(&text);
+                let positions = self.positions(&path);
                 let edits = self.service.format(&path).into_iter();
                 edits.map(|edit| json!({"range": positions.range(&edit.location.range()), "newText": edit.text})).collect()
             }
@@ -139,12 +157,11 @@ impl Answers<'_> {
         if findings.is_empty() {
             return Vec::new();
         }
-        let text = self.service.text(path).unwrap_or_default();
-        let positions = Positions::of(&text);
+        let positions = self.positions(path);
         findings.iter().map(|finding| self.shown(finding, &positions)).collect()
     }
 
-    fn shown(&self, finding: &Diagnostic, positions: &Positions<'_>) -> Json {
+    fn shown(&self, finding: &Diagnostic, positions: &Positions) -> Json {
         let range = finding.place.as_ref().map_or(0..0, |place| self.service.location(place).range());
         let severity = match finding.severity {
             Severity::Error => 1,
@@ -170,14 +187,13 @@ impl Answers<'_> {
     }
 
     fn location(&self, location: &Location) -> Json {
-        let text = self.service.text(&location.path).unwrap_or_default();
-        json!({"uri": uri_of(&location.path), "range": Positions::of(&text).range(&location.range())})
+        json!({"uri": uri_of(&location.path), "range": self.positions(&location.path).range(&location.range())})
     }
 
-    fn prepare_rename(&self, path: &Path, text: &str, at: usize) -> Json {
+    fn prepare_rename(&self, path: &Path, at: usize) -> Json {
         let here = self.service.highlights(path, at).into_iter();
         let mut here = here.filter(|found| found.start <= at && at <= found.end);
-        here.next().map_or(Json::Null, |found| Positions::of(text).range(&found.range()))
+        here.next().map_or(Json::Null, |found| self.positions(path).range(&found.range()))
     }
 
     fn signature(&self, path: &Path, at: usize) -> Json {
@@ -191,8 +207,8 @@ impl Answers<'_> {
         json!({"signatures": [signature], "activeSignature": 0, "activeParameter": found.active})
     }
 
-    fn symbols(&self, path: &Path, text: &str) -> Json {
-        let positions = Positions::of(text);
+    fn symbols(&self, path: &Path) -> Json {
+        let positions = self.positions(path);
         let symbol = |one: Symbol| {
             let range = positions.range(&one.location.range());
             json!({
@@ -208,14 +224,14 @@ impl Answers<'_> {
     }
 
     /// What a file includes or names leads to its file.
-    fn links(&self, path: &Path, text: &str) -> Json {
-        let positions = Positions::of(text);
+    fn links(&self, path: &Path) -> Json {
+        let positions = self.positions(path);
         let link = |(at, target): (Location, PathBuf)| json!({"range": positions.range(&at.range()), "target": uri_of(&target)});
         self.service.links(path).into_iter().map(link).collect()
     }
 
-    fn folds(&self, path: &Path, text: &str) -> Json {
-        let positions = Positions::of(text);
+    fn folds(&self, path: &Path) -> Json {
+        let positions = self.positions(path);
         let fold = |fold: cuebook_lab::service::Fold| {
             let range = positions.range(&fold.range);
             let mut folded = json!({"startLine": range["start"]["line"], "endLine": range["end"]["line"]});
@@ -232,8 +248,8 @@ impl Answers<'_> {
     }
 
     /// Words as the protocol packs them: each by its distance from the one before.
-    fn tokens(&self, path: &Path, text: &str) -> Json {
-        let positions = Positions::of(text);
+    fn tokens(&self, path: &Path) -> Json {
+        let positions = self.positions(path);
         let mut data: Vec<u64> = Vec::new();
         let mut before = (0, 0);
         for token in self.service.tokens(path) {
@@ -258,7 +274,7 @@ impl Answers<'_> {
     }
 
     fn hints(&self, path: &Path, text: &str, range: &Json) -> Json {
-        let positions = Positions::of(text);
+        let positions = self.positions(path);
         let start = offset(text, &range["start"]).unwrap_or(0);
         let end = offset(text, &range["end"]).unwrap_or(text.len());
         let hint = |hint: cuebook_lab::service::Hint| {
@@ -268,8 +284,8 @@ impl Answers<'_> {
         self.service.hints(path, start..end).into_iter().map(hint).collect()
     }
 
-    fn lenses(&self, path: &Path, text: &str) -> Json {
-        let positions = Positions::of(text);
+    fn lenses(&self, path: &Path) -> Json {
+        let positions = self.positions(path);
         let lens = |lens: cuebook_lab::service::Lens| {
             let prompt = lens.prompt.to_string_lossy().into_owned();
             let (title, command, arguments) = match lens.kind {
@@ -288,7 +304,7 @@ impl Answers<'_> {
     fn actions(&self, path: &Path, text: &str, range: &Json) -> Json {
         let start = offset(text, &range["start"]).unwrap_or(0);
         let end = offset(text, &range["end"]).unwrap_or(text.len());
-        let positions = Positions::of(text);
+        let positions = self.positions(path);
         let action = |action: Action| {
             let mut shown = json!({
                 "title": action.title,
@@ -321,8 +337,7 @@ impl Answers<'_> {
         }
         let mut changes = serde_json::Map::new();
         for (path, edits) in files {
-            let text = self.service.text(path).unwrap_or_default();
-            let positions = Positions::of(&text);
+            let positions = self.positions(path);
             let edits = edits
                 .into_iter()
                 .map(|edit| json!({"range": positions.range(&edit.location.range()), "newText": edit.text}));

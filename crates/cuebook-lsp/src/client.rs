@@ -30,8 +30,10 @@ impl Client {
         more: Vec<MoreFindings>,
     ) -> Client {
         let (server, client) = Connection::memory();
-        // An editor that goes without a word ends the server, which is no failure.
-        thread::spawn(move || drop(serve_on(server, open, more)));
+        // As much as the main thread of a program has: files may be nested.
+        let thread = thread::Builder::new().name("cuebook lsp".to_owned()).stack_size(8 << 20);
+        // An editor that leaves without a word ends the server, which is no failure. Without a thread it has ended already.
+        let _ = thread.spawn(move || drop(serve_on(server, open, more)));
         Client(client)
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
@@ -24,16 +25,41 @@ pub(crate) fn offset(text: &str, position: &Json) -> Option<usize> {
     Some(end)
 }
 
-/// Positions of bytes. They are asked for in any order.
-pub(crate) struct Positions<'t> {
-    text: &'t str,
+/// How many bytes lie between two counts of [`Positions`].
+const BLOCK: usize = 128;
+
+/// Positions of bytes. They are asked for in any order, and each takes the same time however long its line is.
+pub(crate) struct Positions {
+    text: Arc<str>,
+    /// Where lines begin.
     lines: Vec<usize>,
+    /// For each block, the units of UTF-16 before the first letter that begins in it.
+    units: Vec<usize>,
 }
 
-impl<'t> Positions<'t> {
-    pub(crate) fn of(text: &'t str) -> Positions<'t> {
+impl Positions {
+    pub(crate) fn of(text: impl Into<Arc<str>>) -> Positions {
+        let text = text.into();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Positions { text, lines }
+        let (mut units, mut count) = (Vec::with_capacity(text.len() / BLOCK + 1), 0);
+        for (at, letter) in text.char_indices() {
+            if at >= units.len() * BLOCK {
+                units.push(count);
+            }
+            count += letter.len_utf16();
+        }
+        if text.len() >= units.len() * BLOCK {
+            units.push(count);
+        }
+        Positions { text, lines, units }
+    }
+
+    /// The units of UTF-16 before a letter.
+    fn units(&self, offset: usize) -> usize {
+        let block = offset / BLOCK;
+        let start = (block * BLOCK..=offset).find(|at| self.text.is_char_boundary(*at)).unwrap_or(offset);
+        let known = self.units.get(block).copied().unwrap_or_default();
+        known + self.text[start..offset].chars().map(char::len_utf16).sum::<usize>()
     }
 
     fn at(&self, offset: usize) -> Json {
@@ -48,8 +74,7 @@ impl<'t> Positions<'t> {
             offset -= 1;
         }
         let line = self.lines.partition_point(|start| *start <= offset) - 1;
-        let column = self.text[self.lines[line]..offset].chars().map(char::len_utf16).sum();
-        (line, column)
+        (line, self.units(offset) - self.units(self.lines[line]))
     }
 
     pub(crate) fn range(&self, range: &Range<usize>) -> Json {
@@ -119,6 +144,21 @@ mod tests {
         assert_eq!(offset(text, &json!({"line": 0, "character": 99})), Some(6));
         assert_eq!(offset(text, &json!({"line": 9, "character": 0})), None);
         assert_eq!(offset(text, &json!({"line": -1})), None);
+    }
+
+    #[test]
+    fn a_long_line_has_the_positions_of_short_ones() {
+        let text = "aé😀\n".repeat(50) + &"aé😀".repeat(200) + "\nend";
+        let positions = Positions::of(text.as_str());
+        for (at, _) in text.char_indices().chain([(text.len(), ' ')]) {
+            let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            let line = text[..at].matches('\n').count();
+            let column = text[start..at].encode_utf16().count();
+            assert_eq!(positions.line_column(at), (line, column), "{at}");
+        }
+        for length in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
+            assert_eq!(Positions::of("x".repeat(length)).line_column(length), (0, length));
+        }
     }
 
     #[test]

@@ -299,7 +299,7 @@ impl Server<'_> {
     }
 
     fn answers(&self) -> Answers<'_> {
-        Answers { service: &self.service, files: self.files }
+        Answers::new(&self.service, self.files)
     }
 
     fn answer(&self, request: Request) -> Response {

@@ -1,5 +1,6 @@
 //! One prompt, rendered with each row of a table or with each of several dicts.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -20,6 +21,8 @@ use crate::{context, values};
 const MAX_ROWS: usize = 16 << 10;
 /// Fewer rows are rendered in the caller's thread, unless it asks for threads.
 const FEW_ROWS: usize = 1000;
+/// The most threads. More do not render faster, and the system may refuse them.
+const MAX_THREADS: usize = 256;
 
 /// Rows that are rendered in several threads, some at a time.
 struct Rows {
@@ -32,7 +35,8 @@ struct Rows {
 impl Rows {
     fn new(count: usize, threads: Option<usize>) -> Rows {
         let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = threads.unwrap_or_else(|| if count < FEW_ROWS { 1 } else { cores() }).max(1);
+        let threads =
+            threads.unwrap_or_else(|| if count < FEW_ROWS { 1 } else { cores() }).clamp(1, MAX_THREADS);
         let share = count.div_ceil(threads * 4).clamp(1, MAX_ROWS);
         Rows { count, threads: threads.min(count.div_ceil(share)), share }
     }
@@ -99,9 +103,8 @@ impl Ready {
         } else {
             self.prepared.refuse_unknown(&names.iter().copied().map(empty).collect())?;
         }
-        if let Some(twice) =
-            names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name))
-        {
+        let mut seen = HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(**name)) {
             return Err(wrong_table(&format!("two of its columns are called `{twice}`")));
         }
         let batches = table.batches(&names).map_err(|why| wrong_table(&why))?;

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cuebook::error::shell_word;
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
@@ -142,7 +143,7 @@ impl Lockfile {
     }
 
     fn mismatch(&self, message: String, file: &str, why: &str) -> Error {
-        let tool = self.chain.first().map_or("ID", |(id, _)| id.as_str());
+        let tool = shell_word(self.chain.first().map_or("ID", |(id, _)| id.as_str()));
         let diagnostic = Diagnostic::new(Code::LockMismatch, message).file(file).hint(format!(
             "{why}; if you expect this change, sign the tool again (cuebook sign tool {tool}), or delete {}",
             self.name

@@ -58,14 +58,15 @@ fn a_file_that_is_swapped_while_it_runs_never_runs_unsigned() {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        for _ in 0..40 {
-            for id in ["demo/x", "demo/y"] {
-                let answer = world.tool(id, json!({}));
-                let said = answer["data"]["stdout"].as_str().unwrap_or_default();
-                assert!(["", "signed\n", "helper\n"].contains(&said), "{answer}");
-            }
-        }
+        let answers = (0..40).flat_map(|_| ["demo/x", "demo/y"].map(|id| world.tool(id, json!({}))));
+        let is_signed = |answer: &Json| {
+            let said = answer["data"]["stdout"].as_str().unwrap_or_default();
+            ["", "signed\n", "helper\n"].contains(&said)
+        };
+        let wrong: Vec<Json> = answers.filter(|answer| !is_signed(answer)).collect();
+        // Before anything fails: the other thread goes on until then.
         stop.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, Vec::<Json>::new());
     });
     assert!(!world.project().join("pwned").exists());
 }
@@ -146,6 +147,13 @@ fn node_loads_no_unsigned_file() {
     assert_eq!(printed(&world, "demo/n"), "signed 1\n");
     world.plain(".ai/tools/demo/package.json", "{}");
     assert_eq!(printed(&world, "demo/n"), "signed 1\n");
+    // Node would also read a package.json in a folder above its copy, where other users may write.
+    let world = Fixture::new();
+    let nearest = "const fs = require('fs'), path = require('path'); let d = __dirname;\n\
+        while (!fs.existsSync(path.join(d, 'package.json'))) d = path.dirname(d);\n\
+        console.log(path.relative(d, __dirname), fs.readFileSync(path.join(d, 'package.json'), 'utf8').trim());\n";
+    world.signed("tools/demo/n.cjs", &format!("{NODE}{nearest}"));
+    assert_eq!(printed(&world, "demo/n"), ".ai/tools/demo {}\n");
 }
 
 #[test]
@@ -326,14 +334,18 @@ fn a_granted_program_that_is_swapped_runs_only_as_granted() {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
         });
-        for _ in 0..60 {
+        let answers = (0..60).map(|_| {
             // Without the lockfile, which would notice most changes first.
             let _ = std::fs::remove_dir_all(&lock);
-            let answer = world.tool("demo/own", json!({}));
-            let said = answer["data"]["stdout"].as_str().unwrap_or_default();
-            assert!(["", "granted\n"].contains(&said), "{answer}");
-        }
+            world.tool("demo/own", json!({}))
+        });
+        let is_granted = |answer: &Json| {
+            ["", "granted\n"].contains(&answer["data"]["stdout"].as_str().unwrap_or_default())
+        };
+        let wrong: Vec<Json> = answers.filter(|answer| !is_granted(answer)).collect();
+        // Before anything fails: the other thread goes on until then.
         stop.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, Vec::<Json>::new());
     });
     assert!(!world.project().join("pwned").exists());
 }

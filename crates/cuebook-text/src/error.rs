@@ -47,7 +47,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use masked::without_secrets;
 pub use panic::catch_panic;
 pub use printable::is_hidden;
-pub use printable::{escaped_line, escaped_lines, printable, printable_lines};
+pub use printable::{escaped_line, escaped_lines, printable, printable_lines, shell_word};
 pub use report::report;
 
 /// The result of nearly everything here.

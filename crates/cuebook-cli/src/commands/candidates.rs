@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::Book;
-use cuebook::error::printable;
+use cuebook::error::{printable, shell_word};
 use serde_json::{Value as Json, json};
 
 use super::resolve::providers;
@@ -52,7 +52,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         Ok(found) => say(format_args!("* is used: {}", found.reason.describe())),
         Err(error) => {
             say(format_args!("{}", error.diagnostic().message));
-            say(format_args!("choose: cuebook resolve {} SOURCE", args.prompt));
+            say(format_args!("choose: cuebook resolve {} SOURCE", shell_word(&args.prompt)));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -75,7 +75,7 @@ fn show_providers(book: &Book, name: &str, offers: &[(String, String)], options:
     drop(out);
     match offers.iter().any(|(_, source)| is_used(source)) {
         true => say("* is used"),
-        false => say(format_args!("choose: cuebook resolve {name} SOURCE")),
+        false => say(format_args!("choose: cuebook resolve {} SOURCE", shell_word(name))),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use cuebook::error::printable;
+use cuebook::error::{printable, shell_word};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::BookExt;
 use cuebook_lab::convert::{BuiltIn, Conversion, EntryKind, OutFile, Target};
@@ -78,8 +78,9 @@ fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
     let sources: Vec<&str> = offered.iter().map(|candidate| candidate.source.as_str()).collect();
     if sources.len() > 1 && book.prepare(&id, &Context::default()).is_err() {
         say(format_args!(
-            "\n{} candidates for `{id}` now: delete one, or choose with cuebook resolve {id} SOURCE\n  {}",
+            "\n{} candidates for `{id}` now: delete one, or choose with cuebook resolve {} SOURCE\n  {}",
             sources.len(),
+            shell_word(&id),
             sources.join("\n  ")
         ));
     }

@@ -3,13 +3,13 @@
 use std::fs;
 use std::process::ExitCode;
 
+use cuebook::error::shell_word;
 use cuebook::files;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::json;
 
 use crate::args::{InitArgs, Options};
 use crate::output::{Outcome, print_json, say};
-use crate::suggestion::quoted;
 
 /// The files of a new project.
 const FILES: [(&str, &str); 6] = [
@@ -61,7 +61,7 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
     }
     say("\nnow try:");
     if dir.as_os_str() != "." {
-        say(format_args!("  cd {}", quoted(&dir.to_string_lossy())));
+        say(format_args!("  cd {}", shell_word(&dir.to_string_lossy())));
     }
     COMMANDS.iter().for_each(|command| say(format_args!("  {command}")));
     Ok(ExitCode::SUCCESS)

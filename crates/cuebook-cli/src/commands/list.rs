@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::error::{did_you_mean, nearest, printable};
+use cuebook::error::{did_you_mean, nearest, printable, shell_word};
 
 use crate::args::{ListArgs, Options};
 use crate::output::{Outcome, print_json, say};
@@ -63,7 +63,8 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
             }
             (None, _) => {
                 let places = prompt.candidates.len();
-                writeln!(out, "{alarm}{places} places: cuebook candidates {id}{alarm:#}")?;
+                let word = shell_word(&id);
+                writeln!(out, "{alarm}{places} places: cuebook candidates {word}{alarm:#}")?;
             }
         }
     }

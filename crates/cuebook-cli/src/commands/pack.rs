@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::error::{printable, printable_lines};
+use cuebook::error::{printable, printable_lines, shell_word};
 use cuebook::files;
 use cuebook::library::{FileChange, InstalledPack, PackCode, Proposal};
 use cuebook::trust::Approval;
@@ -100,12 +100,14 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
         if proposal.kind == "prompt" {
             say(format_args!(
                 "    to choose it later: cuebook resolve {} {}",
-                proposal.target, manifest.pack_id
+                shell_word(&proposal.target),
+                manifest.pack_id
             ));
         }
     }
     for id in conflicts {
-        say(format_args!("  `{id}` has several candidates now: cuebook resolve {id} SOURCE"));
+        let word = shell_word(id);
+        say(format_args!("  `{id}` has several candidates now: cuebook resolve {word} SOURCE"));
     }
     if needs_approval {
         say(format_args!(
@@ -384,8 +386,9 @@ fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
     } else {
         say(format_args!("removed {id}"));
         for prompt in dangling {
+            let word = shell_word(&prompt);
             say(format_args!(
-                "  `{prompt}` came from this pack: choose again with cuebook resolve {prompt} SOURCE"
+                "  `{prompt}` came from this pack: choose again with cuebook resolve {word} SOURCE"
             ));
         }
     }

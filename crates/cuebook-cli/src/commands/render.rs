@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cuebook::Message;
+use cuebook::error::shell_word;
 use cuebook::source::Source;
 use cuebook::template::jinja::{Loader, Template};
 use cuebook_lab::BookExt;
@@ -38,6 +39,7 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
         if found > 0 {
             let id = args.prompt.as_deref().unwrap_or(&explanation.prepared().found().id);
             let findings = if found == 1 { "one finding" } else { &format!("{found} findings") };
+            let id = shell_word(id);
             say(format_args!("note: {findings} about this prompt: cuebook check {id}"));
         }
     }

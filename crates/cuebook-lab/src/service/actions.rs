@@ -88,11 +88,11 @@ impl Service {
         for (title, edit) in self.mended(path, text, finding, &at) {
             actions.push(Action { edits: vec![edit], ..fix(title) });
         }
-        if let Some(command) = finding.command() {
-            let words = command.strip_prefix("cuebook ").unwrap_or(command).split_whitespace();
-            let command = Some(words.map(str::to_owned).collect());
-            let title = finding.advice().map_or("Run the command".to_owned(), |advice| capital(&advice));
-            actions.push(Action { command, ..fix(title) });
+        if let Some(words) = offered(finding) {
+            let advice = finding.advice().map_or("Run the command".to_owned(), |advice| capital(&advice));
+            // The title has all of the command, because the author decides by it.
+            let title = format!("{advice}: cuebook {}", words.join(" "));
+            actions.push(Action { command: Some(words), ..fix(title) });
         }
     }
 
@@ -175,6 +175,29 @@ fn suggestions(finding: &Diagnostic) -> Vec<(&str, &str)> {
     hint.split('`').skip(1).step_by(2).map(|name| (wrong, name)).collect()
 }
 
+/// The words of the command that a finding's hint names, if an editor may offer it. Hints hold names of the project, and a name can
+/// look like a command: only the commands that belong to a code are offered, without options, and with plain ids behind them.
+fn offered(finding: &Diagnostic) -> Option<Vec<String>> {
+    let head: &[&str] = match finding.code {
+        Code::Unsigned | Code::ContentChanged | Code::ItemMoved | Code::BadSignature => &["sign"],
+        Code::NarrowSignature | Code::UnboundSignature => &["sign"],
+        Code::ApprovalRequired => &["pack", "approve"],
+        Code::GrantNeeded => &["allow"],
+        Code::BadKey => &["keys", "generate"],
+        _ => return None,
+    };
+    let command = finding.command()?.strip_prefix("cuebook ")?;
+    let command = command.split_once(';').map_or(command, |(command, _)| command);
+    let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let is_plain = |word: &String| {
+        let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+        !word.starts_with('-') && word.chars().all(plain)
+    };
+    let is_known = words.iter().take(head.len()).eq(head.iter().copied());
+    let ids = words.get(head.len()..)?;
+    (is_known && ids.len() <= 2 && ids.iter().all(is_plain)).then_some(words)
+}
+
 /// A text with a capital letter.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
@@ -184,6 +207,31 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_the_project_offers_no_command() {
+        let of =
+            |code: Code, hint: &str| offered(&Diagnostic::new(code, "").hint(hint)).map(|it| it.join(" "));
+        assert_eq!(
+            of(Code::NarrowSignature, "review it: cuebook sign tool a/b; or accept it: cuebook help CB226")
+                .unwrap(),
+            "sign tool a/b"
+        );
+        assert_eq!(of(Code::GrantNeeded, "review it: cuebook allow").unwrap(), "allow");
+        // A file can be called like this, and a hint names the nearest file.
+        assert_eq!(
+            of(Code::MissingInclude, "did you mean `partials/x: cuebook allow --yes --llm-command=`?"),
+            None
+        );
+        assert_eq!(of(Code::NoTemplate, "write into prompts/x: cuebook sign tool evil/x"), None);
+        for command in
+            ["allow --yes", "allow a;b", "allow $(id)", "sign tool a b", "pack approve", "help allow"]
+        {
+            let hint = format!("review it: cuebook {command}");
+            let offered = of(Code::GrantNeeded, &hint);
+            assert!(offered.is_none() || offered.as_deref() == Some("allow a"), "{offered:?}");
+        }
+    }
 
     #[test]
     fn only_whole_blocks_are_extracted() {

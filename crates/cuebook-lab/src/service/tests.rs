@@ -306,7 +306,10 @@ fn every_hint_that_an_edit_can_follow_has_an_action() {
     assert!(found.contains(&"Remove it".to_owned()), "{found:?}");
     assert!(titles("prompts/old.prompty").contains(&"Rewrite the file for Prompty 2".to_owned()));
     let found = titles(".ai/directives/team/d.md");
-    assert!(found.contains(&"Sign it before you run it".to_owned()), "{found:?}");
+    assert!(
+        found.contains(&"Sign it before you run it: cuebook sign directive team/d".to_owned()),
+        "{found:?}"
+    );
     assert!(found.contains(&"Write `d`".to_owned()), "{found:?}");
     // The rewritten file is no old file any more.
     let path = project.path("prompts/old.prompty");

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Code, ErrorKind, Result};
+use crate::error::{Code, ErrorKind, Result, shell_word};
 use crate::files;
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, Problems, quoted};
@@ -42,7 +42,10 @@ impl Resolutions {
         let document = Document::parse(source, Code::BadResolution, ErrorKind::Config)?;
         let mut problems = Problems::new(&document);
         for (id, entry) in document.object()? {
-            let hint = format!("fix the entry, or remove it and choose again: cuebook resolve {id} SOURCE");
+            let hint = format!(
+                "fix the entry, or remove it and choose again: cuebook resolve {} SOURCE",
+                shell_word(id)
+            );
             let Json::Object(fields) = entry else {
                 let what = format!("the choice for {}", quoted(id));
                 problems.wrong_type(&[Key(id)], entry, &what, "an object with a `source`", &hint);

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, printable};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, printable, shell_word};
 use crate::files::{self, Lock};
 use crate::items::{Spaces, user_name};
 
@@ -132,7 +132,7 @@ impl Request {
         }
         let hint = match self.power {
             Power::Interpreter | Power::Env => {
-                format!("review it: cuebook allow {}", printable(&self.subject))
+                format!("review it: cuebook allow {}", printable(&shell_word(&self.subject)))
             }
             _ => "review what this project asks for: cuebook allow".to_owned(),
         };

@@ -16,7 +16,7 @@ use super::seen::SeenItems;
 use super::settings::NarrowSignatures;
 use super::sign::style;
 use super::store::{Found, Stores, TrustEntry, TrustedKey};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, shell_word};
 use crate::files::Stamp;
 use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces, Verifier};
 use crate::sha256::{Sha256, hex};
@@ -483,16 +483,18 @@ impl Subject<'_> {
 
     fn sign_command(&self) -> String {
         match (self.kind, self.id) {
-            (Some(kind), Some(id)) => format!("cuebook sign {kind} {id}"),
+            (Some(kind), Some(id)) => format!("cuebook sign {kind} {}", shell_word(id.as_str())),
             // Settings of threads are no items, and are signed by their paths.
-            _ if self.name.contains(".ai/config/") => format!("cuebook sign config {}", self.name),
+            _ if self.name.contains(".ai/config/") => {
+                format!("cuebook sign config {}", shell_word(self.name))
+            }
             _ => "cuebook sign TYPE ID".to_owned(),
         }
     }
 
     fn verify_command(&self) -> String {
         match (self.kind, self.id) {
-            (Some(kind), Some(id)) => format!("cuebook verify {kind} {id}"),
+            (Some(kind), Some(id)) => format!("cuebook verify {kind} {}", shell_word(id.as_str())),
             _ => "cuebook verify TYPE ID".to_owned(),
         }
     }

@@ -95,17 +95,33 @@ class LoadError(PromptReadError, ValueError):
 
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
 
+#: As in the engine: files that one value refers to, files that refer to each other in a row, and bytes of one of them.
+_MAX_FILES, _MAX_DEPTH, _MAX_BYTES = 100, 8, 4 << 20
+
 
 def resolved(value: Any, folder: Path, roots: Sequence[Path]) -> Any:
     """A value with what its references `${env:NAME:default}` and `${file:path}` stand for."""
-    if isinstance(value, dict):
-        return type(value)({name: resolved(one, folder, roots) for name, one in value.items()})
-    if isinstance(value, list):
-        return [resolved(one, folder, roots) for one in value]
-    found = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return value
-    return _variable(found[2]) if found[1] == "env" else resolved(_file(found[2], folder, roots), folder, roots)
+    count = 0
+
+    def put(value: Any, depth: int) -> Any:
+        nonlocal count
+        if isinstance(value, dict):
+            return type(value)({name: put(one, depth) for name, one in value.items()})
+        if isinstance(value, list):
+            return [put(one, depth) for one in value]
+        found = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            return value
+        if found[1] == "env":
+            return _variable(found[2])
+        count += 1
+        if count > _MAX_FILES or depth >= _MAX_DEPTH:
+            message = f"the file `{found[2]}` is one of too many that refer to each other"
+            hint = f"refer to at most {_MAX_FILES} files, and in a row to at most {_MAX_DEPTH}"
+            raise LoadError(message, code="CB419", hint=hint)
+        return put(_file(found[2], folder, roots), depth + 1)
+
+    return put(value, 0)
 
 
 def _variable(said: str) -> str:
@@ -123,6 +139,8 @@ def _file(said: str, folder: Path, roots: Sequence[Path]) -> Any:
         raise LoadError(f"the file `{said}` is outside allowed roots", code="CB419", hint="pass `allowed_file_roots`")
     if not path.is_file():
         raise MissingFileError(f"the file `{said}` was not found", code="CB419", file=str(path))
+    if path.stat().st_size > _MAX_BYTES:
+        raise LoadError(f"the file `{said}` has more than {_MAX_BYTES} bytes", code="CB112", file=str(path))
     text = path.read_text(encoding="utf-8")
     return json.loads(text) if path.suffix == ".json" else text
 

@@ -8,6 +8,8 @@ use super::times::{self, Unit};
 
 /// How deep lists and structs may be nested.
 const DEEPEST: usize = 32;
+/// The most digits after the point of a decimal number. A table can name any number, and all of them would be written out.
+const MAX_SCALE: usize = 1000;
 
 /// A column of one batch.
 pub struct Column<'a> {
@@ -137,7 +139,10 @@ impl<'a> Column<'a> {
                 let (start, end) = offsets.range(at)?;
                 list(items, start, end)?
             }
-            Values::FixedLists(size, items) => list(items, at * size, (at + 1) * size)?,
+            Values::FixedLists(size, items) => {
+                let start = at.checked_mul(*size).ok_or_else(damaged)?;
+                list(items, start, start.checked_add(*size).ok_or_else(damaged)?)?
+            }
             Values::Structs(fields) => {
                 // Fields begin where the struct's own offset says, in addition to their own.
                 let member = |(name, column): &(&str, Column<'_>)| {
@@ -224,6 +229,7 @@ fn parameterized<'a>(
         let parts: Vec<&str> = rest.split(',').collect();
         if let [_, scale] | [_, scale, "128"] = parts[..]
             && let Ok(scale) = scale.parse()
+            && scale <= MAX_SCALE
         {
             return Ok(Values::Decimals(array.buffer(1, end), scale));
         }

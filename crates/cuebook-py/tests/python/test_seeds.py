@@ -174,6 +174,10 @@ def test_prompty_connections_and_tools_have_their_kind(project: Project, monkeyp
     path.with_name("out.prompty").write_text("---\nname: out\ndescription: ${file:../x.txt}\n---\nHi\n")
     with pytest.raises(ValueError, match="outside allowed roots"):
         prompty.load(path.with_name("out.prompty"))
+    path.with_name("circle.json").write_text('["${file:circle.json}", "${file:circle.json}"]')
+    path.with_name("many.prompty").write_text("---\nname: many\nmetadata: ${file:circle.json}\n---\nHi\n")
+    with pytest.raises(ValueError, match="too many"):
+        prompty.load(path.with_name("many.prompty"))
 
 
 def test_prompty_engines_and_the_parser_work_alone() -> None:

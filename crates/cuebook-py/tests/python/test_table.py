@@ -88,6 +88,9 @@ def test_columns_are_checked_once(shows: Book) -> None:
     assert shows.render_batch("greeting", wide, allow_unknown=True).texts == ["Hello Ada!"]
     with pytest.raises(CuebookError, match="column `v` cannot be read: its type has the Arrow format `z`"):
         shows.render_batch("p", pa.table({"v": [b"bytes"]}))
+    tall = pa.table({"v": pa.array([None], pa.decimal128(5, 2_000_000_000))})
+    with pytest.raises(CuebookError, match="no template can print"):
+        shows.render_batch("p", tall)
     twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["name", "name"])
     with pytest.raises(CuebookError, match="two of its columns are called `name`"):
         shows.render_batch("greeting", twice)

@@ -30,8 +30,9 @@ const KNOWN: &[(&[&str], &[&str])] = &[
     (&["run"], &["--async", "--model=", "--provider=", "--vars=", "--language=", "--message=", "--limit="]),
 ];
 
-/// Commands that wait for a model or a person are started without a wait, so these must have their option.
-const ASYNCHRONOUS: &[&[&str]] = &[&["run"], &["thread", "resume"]];
+/// Commands that would wait for a model or another process, with the option that they always get: other commands wait for them.
+const WITHOUT_WAIT: &[(&[&str], &str)] =
+    &[(&["run"], "--async"), (&["thread", "resume"], "--async"), (&["thread", "tail"], "--no-follow")];
 
 /// The command line of this program for one project.
 pub(super) struct Commands {
@@ -60,11 +61,19 @@ impl Commands {
         command.arg("--").args(&words.operands);
         command.env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| failed(&error))?;
-        if let (Some(mut input), Some(values)) = (child.stdin.take(), arguments["values"].as_object()) {
-            // A command that does not read its values has failed and says why.
-            let _ = input.write_all(Json::Object(values.clone()).to_string().as_bytes());
-        }
-        let output = child.wait_with_output().map_err(|error| failed(&error))?;
+        let (input, values) = (child.stdin.take(), arguments["values"].as_object().cloned());
+        let write = move || {
+            if let (Some(mut input), Some(values)) = (input, values) {
+                // A command that does not read its values has failed and says why.
+                let _ = input.write_all(Json::Object(values).to_string().as_bytes());
+            }
+        };
+        // On a thread of its own: the command may print before it has read everything.
+        let output = std::thread::scope(|scope| {
+            scope.spawn(write);
+            child.wait_with_output()
+        })
+        .map_err(|error| failed(&error))?;
         let printed = String::from_utf8_lossy(&output.stdout);
         let document: Json = match serde_json::from_str(&printed) {
             Ok(document) => document,
@@ -112,9 +121,9 @@ fn words(arguments: &Json) -> Result<Words> {
             _ => return Err(invalid(format!("`cuebook {command}` has no option `--{name}` in the studio"))),
         }
     }
-    if ASYNCHRONOUS.contains(parts) {
-        options.retain(|option| option != "--async");
-        options.push("--async".to_owned());
+    if let Some((_, option)) = WITHOUT_WAIT.iter().find(|(words, _)| words == parts) {
+        options.retain(|given| given != option);
+        options.push((*option).to_owned());
     }
     let operands = arguments["arguments"].as_array().into_iter().flatten();
     let operands: Option<Vec<String>> = operands.map(|operand| operand.as_str().map(str::to_owned)).collect();
@@ -153,8 +162,10 @@ mod tests {
     }
 
     #[test]
-    fn runs_do_not_wait_for_a_model() {
+    fn commands_do_not_wait_for_a_model_or_another_process() {
         let run = json!({"command": "run", "arguments": ["greeting"]});
         assert_eq!(words(&run).unwrap().options, ["--async"]);
+        let tail = json!({"command": "thread tail", "options": {"no-follow": false}, "arguments": ["a"]});
+        assert_eq!(words(&tail).unwrap().options, ["--no-follow"]);
     }
 }

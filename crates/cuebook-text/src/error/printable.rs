@@ -39,6 +39,15 @@ pub fn escaped_line(text: &str) -> String {
     escaped_lines(text).replace('\n', "\\n")
 }
 
+/// A word of a command that a message suggests, as a shell reads it. A name of a project could otherwise be a command of its own.
+pub fn shell_word(word: &str) -> Cow<'_, str> {
+    let plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%,".contains(letter);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(format!("'{}'", word.replace('\'', r"'\''"))),
+    }
+}
+
 /// Whether a letter looks like a space or another letter without being one.
 fn is_unusual_space(letter: char) -> bool {
     matches!(letter, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{fe00}'..='\u{fe0f}')
@@ -102,6 +111,22 @@ mod tests {
         );
         assert_eq!(escaped_lines("日本語 é"), "日本語 é");
         assert_eq!(escaped_line("a\nb\\n"), "a\\nb\\\\n");
+    }
+
+    #[test]
+    fn a_shell_word_runs_nothing() {
+        for (word, shown) in [
+            ("desk/refund_2", "desk/refund_2"),
+            ("größe", "größe"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("a; rm -r b", "'a; rm -r b'"),
+            ("$(id)`id`", "'$(id)`id`'"),
+            ("it's", r"'it'\''s'"),
+            ("~", "'~'"),
+        ] {
+            assert_eq!(shell_word(word), shown);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Prepared;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, shell_word};
 use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
 use crate::library::{
@@ -355,8 +355,8 @@ pub fn choose_provider(
 
 fn provider_conflict(namespace: &str, message: String, sources: &[String], place: Option<&Place>) -> Error {
     let key = provider_key(namespace);
-    let choices: Vec<String> =
-        sources.iter().map(|source| format!("cuebook resolve {key} {source}")).collect();
+    let choice = |source: &String| format!("cuebook resolve {} {}", shell_word(&key), shell_word(source));
+    let choices: Vec<String> = sources.iter().map(choice).collect();
     let hint = if choices.is_empty() {
         format!("install the pack again, or remove the entry `{key}` from resolution.json")
     } else {
