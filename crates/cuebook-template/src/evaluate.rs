@@ -3,6 +3,7 @@
 mod calls;
 mod emit;
 mod expressions;
+mod loops;
 mod scopes;
 mod statements;
 

@@ -110,11 +110,26 @@ impl<'n, V, const N: usize> Few<'n, V, N> {
     }
 }
 
+/// Whether two names are equal. Short ones are compared without a call.
+#[inline(always)]
+fn same(left: &str, right: &str) -> bool {
+    let (left, right) = (left.as_bytes(), right.as_bytes());
+    match left.len() == right.len() && left.len() <= 16 {
+        true if left.len() >= 8 => {
+            left.first_chunk::<8>() == right.first_chunk() && left.last_chunk::<8>() == right.last_chunk()
+        }
+        true if left.len() >= 4 => {
+            left.first_chunk::<4>() == right.first_chunk() && left.last_chunk::<4>() == right.last_chunk()
+        }
+        _ => left == right,
+    }
+}
+
 /// An entry of an object. The hash of a name takes longer than to compare it with a few keys.
 #[inline]
 pub(crate) fn entry<'j>(map: &'j Map<String, Json>, name: &str) -> Option<&'j Json> {
     if map.len() <= FEW {
-        map.iter().find(|(key, _)| key.as_str() == name).map(|(_, value)| value)
+        map.iter().find(|(key, _)| same(key, name)).map(|(_, value)| value)
     } else {
         map.get(name)
     }
@@ -126,7 +141,7 @@ pub(crate) type Names<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 mod tests {
     use serde_json::{Map, Value as Json};
 
-    use super::{FEW, Few, entry};
+    use super::{FEW, Few, entry, same};
 
     #[test]
     fn names_are_found_on_both_sides_of_the_border() {
@@ -140,6 +155,17 @@ mod tests {
             for (at, name) in names[..=at].iter().enumerate() {
                 assert_eq!(few.get(name), Some(&at));
                 assert_eq!(entry(&map, name), Some(&Json::from(at)));
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_the_same_if_all_their_bytes_are() {
+        let all: Vec<String> =
+            (0..20).flat_map(|length| ["a", "b"].map(|last| "x".repeat(length) + last)).collect();
+        for left in &all {
+            for right in &all {
+                assert_eq!(same(left, right), left == right, "{left} {right}");
             }
         }
     }

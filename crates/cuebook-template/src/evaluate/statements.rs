@@ -1,12 +1,11 @@
 //! Statements.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use smallvec::smallvec;
 
 use super::Loaded;
-use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
+use crate::ast::{Body, Expr, ExprKind, Import, Imported, Include, SetBlock, Statement, StatementKind};
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::host::{Including, SetValues};
 use crate::names::FEW;
@@ -14,9 +13,7 @@ use crate::origin::Origin;
 use crate::render::{Args, RED_ZONE, Render, STACK, to_json};
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
-use crate::value::{
-    Context, Counter, Cx, Items, LoopState, MacroValue, Scope, Special, Unit, Val, Value, type_name,
-};
+use crate::value::{Context, Cx, MacroValue, Scope, Special, Unit, Val, Value, type_name};
 
 /// How a statement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +172,7 @@ impl<'r> Render<'r> {
     }
 
     #[cold]
-    fn locate(&self, cx: &Cx<'r>, error: Error, statement: &Statement) -> Error {
+    pub(super) fn locate(&self, cx: &Cx<'r>, error: Error, statement: &Statement) -> Error {
         error.at(statement.range).inside(cx.unit.number, cx.unit.template.name())
     }
 
@@ -199,13 +196,13 @@ impl<'r> Render<'r> {
 
     /// Writes text of the author.
     #[inline(always)]
-    fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
+    pub(super) fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
         let text = statement.range.of(cx.unit.template.text());
         out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })
     }
 
     #[inline]
-    fn is_silent(&self, cx: &Cx<'r>) -> bool {
+    pub(super) fn is_silent(&self, cx: &Cx<'r>) -> bool {
         cx.checks_parent && cx.context.extended.get()
     }
 
@@ -334,7 +331,7 @@ impl<'r> Render<'r> {
     }
 
     /// Assigns a value to a name, a namespace's attribute, or several of these.
-    fn assign(&self, cx: &Cx<'r>, target: &'r Expr, value: Val<'r>) -> Result<()> {
+    pub(super) fn assign(&self, cx: &Cx<'r>, target: &'r Expr, value: Val<'r>) -> Result<()> {
         match &target.kind {
             ExprKind::Name(name) => self.set_name(cx, name, value, true),
             ExprKind::NamespaceTarget(target) => {
@@ -393,108 +390,6 @@ impl<'r> Render<'r> {
             None => text,
         };
         self.assign(cx, &node.target, value)
-    }
-
-    /// The items of a loop that its condition lets through.
-    fn loop_items(&self, cx: &Cx<'r>, node: &'r For, iterable: &Val<'r>) -> Result<Items<'r>> {
-        let items = match self.items(iterable) {
-            Err(error) if self.is_portable() && error.kind() == ErrorKind::Type => {
-                Items::Values(Rc::default(), Origin::AUTHOR)
-            }
-            items => items.map_err(|error| error.at(node.iterable.range))?,
-        };
-        let Some((test, names, target)) = &node.test else { return Ok(items) };
-        let scope = Scope::open(self, &cx.context, names, Some(cx.scope.clone()));
-        let inner = cx.within(scope);
-        let mut kept = Vec::new();
-        for index in 0..items.len() {
-            self.spend(1)?;
-            let item = items.get(&self.origins, index);
-            self.assign(&inner, target, item.clone())?;
-            if self.truth(&self.eval(&inner, test)?)? {
-                kept.push(item);
-            }
-        }
-        Ok(Items::Values(Rc::new(kept.into()), Origin::AUTHOR))
-    }
-
-    fn run_loop(
-        &self,
-        cx: &Cx<'r>,
-        node: &'r For,
-        iterable: &Val<'r>,
-        depth: usize,
-        out: &mut Sink,
-    ) -> Result<()> {
-        let items = self.loop_items(cx, node, iterable)?;
-        let length = items.len();
-        if length == 0 {
-            let scope = Scope::open(self, &cx.context, &node.otherwise.scope, Some(cx.scope.clone()));
-            self.run_all(&cx.within(scope), &node.otherwise.statements, out)?;
-            return Ok(());
-        }
-        let state = node.loop_slot.map(|slot| {
-            let state = LoopState {
-                items: items.clone(),
-                index: Counter::new(0),
-                depth,
-                recursive: node.recursive.then(|| (node, cx.clone())),
-                last_changed: RefCell::new(None),
-            };
-            (slot, Rc::new(Special::Loop(state)))
-        });
-        let mut inner: Option<Cx<'r>> = None;
-        for index in 0..length {
-            self.spend(1)?;
-            let inner = match &mut inner {
-                // Nothing else keeps the scope of the last round, so it serves again.
-                Some(inner) if Rc::strong_count(&inner.scope) == 1 => {
-                    inner.scope.begin(self, &cx.context);
-                    inner
-                }
-                other => {
-                    let scope = Scope::open(self, &cx.context, &node.body.scope, Some(cx.scope.clone()));
-                    if let Some((slot, state)) = &state {
-                        scope.set_own(*slot, Value::Special(state.clone()).into());
-                    }
-                    other.insert(cx.within(scope))
-                }
-            };
-            if let Some((_, Special::Loop(state))) =
-                state.as_ref().map(|(slot, state)| (slot, state.as_ref()))
-            {
-                state.index.set(index);
-            }
-            let item = match &items {
-                Items::Array(items, origin) => {
-                    Val::new(Value::from_json(&items[index]), self.origins.index(*origin, index))
-                }
-                items => items.get(&self.origins, index),
-            };
-            match &node.target.kind {
-                ExprKind::Name(name) => inner.scope.set(name.slot, item),
-                _ => self.assign(inner, &node.target, item)?,
-            }
-            if self.run_all(inner, &node.body.statements, out)? == Flow::Break {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The text of a recursive loop over these items.
-    pub(super) fn recursive_loop(
-        &self,
-        cx: &Cx<'r>,
-        node: &'r For,
-        iterable: &Val<'r>,
-        depth: usize,
-    ) -> Result<Val<'r>> {
-        self.deeper(|| {
-            let mut sink = Sink::new(self.env.limits.string_bytes);
-            self.run_loop(cx, node, iterable, depth, &mut sink)?;
-            Ok(captured(sink, cx.autoescape))
-        })
     }
 
     fn run_block_tag(&self, cx: &Cx<'r>, index: usize, out: &mut Sink) -> Result<()> {

@@ -74,7 +74,7 @@ impl<'r> Render<'r> {
     pub(crate) fn simple_attribute(&self, val: &Val<'r>, name: &'r str) -> Option<Val<'r>> {
         match &val.value {
             Value::Map(map) => {
-                let value = Value::from_json(self.field(map, val, name)?);
+                let value = Value::from_json(self.field(map, name)?);
                 Some(Val::new(value, self.origins.part(val.origin, name)))
             }
             Value::Special(special) => match special.as_ref() {
@@ -85,15 +85,17 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// The entry that `value.name` means where the value is this dict of the caller's, if it has no such method.
+    /// The entry that `value.name` means of this dict of the caller's, if it has no such method.
     #[inline(always)]
-    fn field(&self, map: &'r Map<String, Json>, val: &Val<'r>, name: &str) -> Option<&'r Json> {
+    pub(crate) fn field(&self, map: &'r Map<String, Json>, name: &str) -> Option<&'r Json> {
         // No method of a dict begins with another letter.
         let may_be_method = matches!(
             name.as_bytes(),
             [b'_' | b'c' | b'f' | b'g' | b'i' | b'k' | b'p' | b's' | b'u' | b'v', ..]
         );
-        if may_be_method && (name.starts_with("__") || (self.library.method)(&val.value, name).is_some()) {
+        if may_be_method
+            && (name.starts_with("__") || (self.library.method)(&Value::Map(map), name).is_some())
+        {
             return None;
         }
         entry(map, name)
@@ -103,7 +105,7 @@ impl<'r> Render<'r> {
     #[inline(always)]
     pub(crate) fn printable_field(&self, val: &Val<'r>, name: &'r str) -> Option<Printable<'r>> {
         match &val.value {
-            Value::Map(map) => match self.field(map, val, name)? {
+            Value::Map(map) => match self.field(map, name)? {
                 Json::String(text) => Some(Printable::Text(text, self.origins.part(val.origin, name))),
                 _ => None,
             },
