@@ -29,7 +29,10 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     }
     let engine = Engine::new(spaces).with_settings(settings);
     let observer = ThreadProgress::new(options.json, request.thread);
-    let answer = engine.answer(&request, &observer);
+    let mut answer = engine.answer(&request, &observer);
+    if let Some(Json::String(hint)) = answer.json.pointer_mut("/metadata/error/hint") {
+        *hint = for_parameters(hint);
+    }
     observer.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
     if options.json && request.thread {
@@ -51,6 +54,9 @@ fn streamed(answer: Answer) -> Json {
     let Answer { mut json, error } = answer;
     if let Some(error) = &error {
         json["error"] = error.to_json()["error"].clone();
+        if let Some(Json::String(hint)) = json.pointer_mut("/error/hint") {
+            *hint = for_parameters(hint);
+        }
         // Also of one whose end cannot be written.
         if json.get("thread_id").is_none()
             && let Some(id) = error.field("thread_id")
@@ -156,19 +162,23 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
         (None, None) => {}
     }
     if let Some(error) = &answer.error {
-        // What `render` calls a variable is a parameter here.
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
             diagnostic.message = last_line_of(&diagnostic.message);
         }
         for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
-            *hint = hint.replace("pass --var ", "pass --param ");
+            *hint = for_parameters(hint);
         }
         suggest(&mut diagnostics, options);
         let _ = write!(anstream::stderr(), "{}", report(&diagnostics, true));
         say(format_args!("\nfor more about this: cuebook help {}", error.code()));
     }
     Ok(())
+}
+
+/// A hint about variables, which are parameters here.
+fn for_parameters(hint: &str) -> String {
+    hint.replace("--var ", "--param ")
 }
 
 fn has_lines(text: &str) -> bool {

@@ -104,7 +104,8 @@ impl DirectiveReader<'_> {
                 "metadata" => self.metadata(directive, child),
                 "inputs" => self.inputs(directive, child),
                 "outputs" => self.outputs(directive, child),
-                "description" | "process" => {}
+                "description" => {}
+                "process" => self.steps_in_block(child),
                 known if OPAQUE.contains(&known) || PRIMARIES.contains(&known) => {}
                 _ => self.unknown_element(
                     child,
@@ -206,6 +207,20 @@ impl DirectiveReader<'_> {
     pub(super) fn unknown_element(&mut self, node: Node<'_, '_>, known: &[&str], hint: &str) {
         let message = format!("unknown element <{}>", name(node));
         self.unknown(message, self.xml.name_place(node), name(node), known, hint);
+    }
+
+    /// Notes steps that no model reads: its text is what follows the XML. Actions are data for programs.
+    fn steps_in_block(&mut self, node: Node<'_, '_>) {
+        let is_action = |node: Node<'_, '_>| PRIMARIES.contains(&name(node)) || name(node) == "param";
+        let mut inside = node.descendants().filter(|inner| inner.is_element() && !is_action(*inner));
+        if inside.any(|inner| self.xml.stripped(inner).is_some()) {
+            let message = "no model sees the text of <process> inside the XML block";
+            let diagnostic = Diagnostic::new(Code::BadDirective, message)
+                .severity(Severity::Warning)
+                .at(self.xml.name_place(node))
+                .hint("move <process> below the block: the text after the block is the prompt");
+            self.notes.push(diagnostic);
+        }
     }
 
     /// Notes attributes that nothing reads.

@@ -227,6 +227,17 @@ fn what_nothing_reads_is_noted_with_the_nearest_name() {
 }
 
 #[test]
+fn steps_in_the_xml_block_are_noted_because_no_model_sees_them() {
+    let steps = "<directive name=\"d\">\n<process><step name=\"a\"><action>Go to {input:x}</action></step></process></directive>";
+    assert_eq!(
+        notes(steps),
+        ["warning d.md:7:2: no model sees the text of <process> inside the XML block [CB326]"]
+    );
+    let actions = "<directive name=\"d\"><process><step><execute item_id=\"a\"><param name=\"p\">x</param></execute></step></process></directive>";
+    assert_eq!(notes(actions), Vec::<String>::new());
+}
+
+#[test]
 fn inputs_are_checked_in_the_order_of_the_seed() {
     let read = directive(
         "<directive name=\"d\"><inputs><input name=\"a\" required=\"true\"/><input name=\"b\" required=\"true\"/><input name=\"n\" type=\"integer\"/><input name=\"c\" default=\"\"/></inputs></directive>",
