@@ -144,7 +144,7 @@ fn halting(at: &str, concurrent: bool) -> (Vec<String>, Ended) {
 }
 
 #[test]
-fn a_halt_at_any_port_stops_there_and_is_told() {
+fn a_halt_at_any_port_stops_there_and_is_reported() {
     for concurrent in [false, true] {
         let (way, ended) = halting("nowhere", concurrent);
         assert_eq!(ended.outcome.unwrap(), json!("done"));
@@ -245,7 +245,7 @@ fn a_tool_that_panics_has_failed_and_nothing_else_has() {
 }
 
 #[test]
-fn a_tool_that_fails_is_told_in_words() {
+fn a_failed_tool_is_reported_in_words() {
     let agent =
         calling(vec![call("a", "divide", r#"{"by": 0}"#)]).tool("divide", |arguments| match arguments["by"]
             .as_i64()
@@ -258,7 +258,7 @@ fn a_tool_that_fails_is_told_in_words() {
 }
 
 #[test]
-fn a_denied_call_is_told_and_never_made() {
+fn a_denied_call_is_reported_and_never_made() {
     let seen = Mutex::default();
     let made = AtomicUsize::new(0);
     let agent = calling(vec![call("a", "wipe", "{}"), call("b", "look", "{}")])
@@ -288,7 +288,7 @@ fn a_denied_call_is_told_and_never_made() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_told_to_the_model() {
+fn the_model_gets_an_error_for_arguments_that_are_not_json() {
     let made = AtomicUsize::new(0);
     let wanted = vec![
         call("a", "look", "go on"),

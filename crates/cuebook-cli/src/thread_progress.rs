@@ -463,7 +463,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_from_now_until_it_is_long_ago() {
+    fn a_time_is_shown_relative_to_now() {
         let then = Timestamp::from_second(1_700_000_000).unwrap();
         let after = |seconds: i64| ago(then, Timestamp::from_second(1_700_000_000 + seconds).unwrap());
         // A clock may have been set back.
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn knowledge_that_is_left_out_of_the_context_is_told() {
+    fn knowledge_that_is_left_out_of_the_context_is_reported() {
         let thread = ThreadId::known("a/b/b-1");
         let reported = |missing: Json| {
             let payload = serde_json::json!({"knowledge": [], "hooks": [], "missing": missing});

@@ -92,7 +92,7 @@ fn hooks_take_part_only_when_that_is_asked_for() {
 }
 
 #[test]
-fn whether_the_structure_stayed_is_told_though_nobody_reads_it() {
+fn a_changed_structure_sets_the_exit_code_without_a_reader() {
     let project = Project::new();
     project.write("prompts/p.prompty", PROMPT);
     // With any value but one, this cannot be rendered, and nothing is proved.

@@ -137,7 +137,7 @@ fn a_gigabyte_of_output_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_gigabyte_that_is_printed_without_a_newline_disturbs_nobody() {
+fn a_gigabyte_without_a_newline_is_harmless() {
     let Some(()) = python_or_skip() else { return };
     let stage = Setup::new(
         "chunk = 'x' * (1 << 20)\nimport time\nend = time.monotonic() + 1\nwritten = 0\nwhile written < 1024 and time.monotonic() < end:\n    sys.stdout.write(chunk); written += 1\nresult = 'done'",
@@ -298,7 +298,7 @@ fn no_module_of_a_pack_replaces_one_of_python() {
 }
 
 #[test]
-fn byte_code_that_nobody_was_shown_does_not_run() {
+fn byte_code_that_the_user_did_not_see_does_not_run() {
     let Some(()) = python_or_skip() else { return };
     let stage = Setup::new("import helper\nresult = helper.WORD");
     let folder = "user_data/packs/stranger/prompts/attack";

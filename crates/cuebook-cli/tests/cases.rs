@@ -253,7 +253,7 @@ fn only_confirmed_differences_are_written() {
 }
 
 #[test]
-fn whether_cases_failed_is_told_though_nobody_reads_which() {
+fn failed_cases_set_the_exit_code_without_a_reader() {
     let project = Project::new();
     project.write("prompts/a/template.md", "A.");
     project.write("prompts/a/tests.md", "## passes\n```text expected\nA.\n```\n");

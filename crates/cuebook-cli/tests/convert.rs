@@ -100,7 +100,7 @@ fn a_name_that_contradicts_the_notation_is_refused() {
 }
 
 #[test]
-fn what_did_not_count_in_a_comparison_is_told() {
+fn what_a_comparison_ignored_is_reported() {
     let project = Project::new();
     project.write("prompts/p/template.md", "# Task\n\nGreet {{ name }} now.\n");
     project.write("prompts/p/prompt.py", "def pre_render(variables, context):\n    return variables\n");
@@ -140,7 +140,7 @@ fn cases_are_written_beside_the_result_and_never_over_others() {
 }
 
 #[test]
-fn an_id_that_two_places_offer_afterwards_is_told() {
+fn an_id_that_becomes_a_conflict_is_reported() {
     let project = project();
     let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "prompts"]);
     assert_eq!(code, 0, "{stderr}");
@@ -199,7 +199,7 @@ fn scripts_get_the_files_and_the_report() {
 }
 
 #[test]
-fn slips_are_told_with_the_next_step() {
+fn mistakes_are_reported_with_the_next_step() {
     let project = project();
     let (code, _, err) = run(&project, &["p", "--to", "prompty", "--out", "made/p.txt"]);
     assert!(code == 2 && err.contains("made/p.prompty"), "{err}");

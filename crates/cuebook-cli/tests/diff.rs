@@ -126,7 +126,7 @@ fn paths_are_relative_to_folder_project_or_root() {
 }
 
 #[test]
-fn what_a_revision_does_not_have_is_told_with_what_was_meant() {
+fn what_a_revision_lacks_is_reported_with_a_suggestion() {
     let project = greeting();
     project.write("prompts/new/template.md", "New");
     for (args, code, words) in [
@@ -172,7 +172,7 @@ fn diff_without_git_compares_files() {
 }
 
 #[test]
-fn code_of_a_revision_is_never_run_and_that_is_told() {
+fn code_of_a_revision_is_never_run_and_reported() {
     let project = Project::new();
     let code = "def pre_render(variables, context):\n    open('/tmp/ran', 'w')\n    return variables\n";
     project.write("prompts/hi/prompt.py", code);

@@ -82,7 +82,7 @@ fn what_is_shadowed_is_listed_as_such() {
 }
 
 #[test]
-fn what_is_misspelt_is_told_with_the_nearest_name() {
+fn a_misspelt_name_is_reported_with_the_nearest_one() {
     for (args, code, hint) in [
         (&["render", "demo/greet", "--var", "whoo=Ann"][..], 1, "did you mean `who`?"),
         (&["render", "demo/gret"], 1, "did you mean `demo/greet`?"),

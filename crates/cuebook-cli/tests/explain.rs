@@ -47,7 +47,7 @@ fn a_place_is_asked_for_by_byte_or_by_line_and_column() {
 }
 
 #[test]
-fn every_occurrence_is_found_and_each_of_its_origins_is_told() {
+fn every_occurrence_is_found_with_all_its_origins() {
     let project = letter();
     let args = ["explain", "letter", "--var", "name=Dear", "--find", "Dear", "--json"];
     let found = json(&project, &args);
@@ -118,7 +118,7 @@ fn explain_names_packs_and_signatures() {
 }
 
 #[test]
-fn tokens_are_told_by_file_variable_and_section_and_add_up() {
+fn tokens_are_counted_by_file_variable_and_section_and_add_up() {
     let project = letter();
     let explained =
         json(&project, &["explain", "letter", "--var", "name=Ada", "--model", "gpt-4o", "--json"]);

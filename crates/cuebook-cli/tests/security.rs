@@ -116,10 +116,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     (
         "H3",
         "`.env` loads native code",
-        &[
-            "what_loads_code_is_not_taken_from_a_file_that_nobody_signs",
-            "a_signed_tool_runs_no_interpreter_of_the_project",
-        ],
+        &["code_is_not_loaded_from_an_unsigned_file", "a_signed_tool_runs_no_interpreter_of_the_project"],
     ),
     (
         "H4",
@@ -261,7 +258,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "a sign of life in the future keeps a thread",
         &[
             "a_thread_is_taken_over_from_a_process_that_seems_to_live",
-            "a_thread_that_nobody_can_sweep_is_cancelled_by_force",
+            "an_unreachable_thread_is_cancelled_by_force",
         ],
     ),
     (

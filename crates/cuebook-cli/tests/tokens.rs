@@ -94,7 +94,7 @@ fn anthropics_marks_stand_behind_what_stays_the_same() {
 }
 
 #[test]
-fn what_the_clock_says_is_told_though_it_is_the_same_in_both() {
+fn a_prompt_that_reads_the_clock_is_reported() {
     let project = Project::new();
     project.write("prompts/p/template.md", "Today is {{ system.date }}.\nHello {{ name }}.");
     project.write("b.json", r#"{"name": "Bob"}"#);

@@ -125,7 +125,7 @@ fn completions_know_the_commands_and_their_types() {
 }
 
 #[test]
-fn a_key_is_told_to_be_where_it_is() {
+fn the_report_says_where_a_key_is() {
     let project = Project::new();
     let elsewhere = project.path().join("elsewhere");
     let run = |args: &[&str], moved: bool| {

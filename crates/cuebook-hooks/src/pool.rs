@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_nobody_needs_is_let_go_without_a_call() {
+    fn an_unused_worker_ends_without_a_call() {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let pool = Pool::new(8, Duration::from_millis(30));
         pool.put("a", Ended(&COUNT));

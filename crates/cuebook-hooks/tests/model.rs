@@ -121,7 +121,7 @@ fn an_answer_must_be_text_and_not_endless() {
 }
 
 #[test]
-fn what_a_program_leaves_behind_holds_nobody_up() {
+fn leftovers_of_a_program_block_no_caller() {
     let started = Instant::now();
     let script = "sleep 30 >/dev/null & echo $!; exit EXIT";
     let pid = sh(&script.replace("EXIT", "0")).ask(&ask("")).unwrap();

@@ -431,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_loads_code_is_not_taken_from_a_file_that_nobody_signs() {
+    fn code_is_not_loaded_from_an_unsigned_file() {
         for name in [
             "OPENSSL_CONF",
             "HTTPS_PROXY",
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_leaves_somebody_behind_is_not_waited_for() {
+    fn a_process_that_a_command_leaves_running_is_not_waited_for() {
         let project = tempfile::tempdir().unwrap();
         std::fs::write(project.path().join("look.sh"), "sleep 60 & echo /bin/one; echo two").unwrap();
         let job = |program: &str, args: &[&str]| Job {

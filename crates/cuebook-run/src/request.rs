@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_the_wrong_type_or_unknown_is_told() {
+    fn wrong_types_and_unknown_keys_are_reported() {
         for (arguments, wanted) in [
             (json!([]), "the arguments must be an object, not a list"),
             (json!({"item_type": "tool"}), "the argument `item_id` is missing"),

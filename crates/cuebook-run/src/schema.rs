@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_does_not_fit_is_told_at_once() {
+    fn all_misfits_are_reported_together() {
         let schema = json!({
             "type": "object", "additionalProperties": false, "required": ["path"],
             "properties": {"path": {"type": "string"}, "limit": {"type": ["integer", "null"]}, "mode": {"enum": ["a"]}},

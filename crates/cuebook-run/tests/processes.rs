@@ -53,7 +53,7 @@ fn ten_megabytes_of_output_are_read_while_the_tool_runs() {
 }
 
 #[test]
-fn output_over_the_limit_is_dropped_and_told() {
+fn output_over_the_limit_is_dropped_and_reported() {
     let world = Fixture::with(Settings { output: 1000, ..quick() });
     world.python("demo/loud", "import sys\nsys.stdout.write('ü' * (1 << 20))\n");
     let answer = world.tool("demo/loud", json!({}));
@@ -153,7 +153,7 @@ fn a_tool_that_ends_without_reading_its_parameters_is_no_error() {
 }
 
 #[test]
-fn whoever_waits_can_stop_a_tool_and_hears_that_it_runs() {
+fn a_caller_sees_that_a_tool_runs_and_can_stop_it() {
     struct Impatient {
         stop: AtomicBool,
     }
@@ -198,7 +198,7 @@ fn the_end_of_a_process_means_what_it_should() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_by_name() {
+fn a_missing_program_is_reported_by_name() {
     let world = Fixture::new();
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: no-such-program}\n";
     world.signed("tools/demo/none.yaml", yaml);

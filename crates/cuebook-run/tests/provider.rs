@@ -501,7 +501,7 @@ impl Listener for Asked {
 }
 
 #[test]
-fn silence_and_the_end_of_time_are_told_apart() {
+fn silence_and_a_timeout_are_distinguished() {
     let forever = Duration::from_secs(3600);
     let script = || Script::new().reply(Reply::text("x").first_byte_after(forever)).forever();
     let mock = Mock::start(script()).unwrap();

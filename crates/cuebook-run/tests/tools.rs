@@ -296,7 +296,7 @@ fn unsigned_items_fail_even_a_dry_run() {
 }
 
 #[test]
-fn a_lockfile_pins_the_chain_until_somebody_deletes_it() {
+fn a_lockfile_pins_the_chain_until_it_is_deleted() {
     let world = Fixture::new();
     world.python("demo/echo", "print('{\"n\": 1}')\n");
     let first = world.tool("demo/echo", json!({}));

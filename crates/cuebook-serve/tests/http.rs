@@ -116,7 +116,7 @@ fn garbage_over_http_is_refused_and_harms_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
+fn it_ends_on_request_even_with_listeners() {
     let project = project();
     let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
@@ -138,7 +138,7 @@ fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
 
 #[cfg(unix)]
 #[test]
-fn calls_under_way_are_told_to_stop_when_the_server_is() {
+fn running_calls_stop_with_the_server() {
     let project = project();
     let desk = TestServer::listening(project.path(), "127.0.0.1:0");
     let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);

@@ -125,7 +125,7 @@ fn a_client_signs_finds_loads_and_executes_items() {
 }
 
 #[test]
-fn knowledge_is_shown_only_if_it_is_what_somebody_signed() {
+fn knowledge_is_shown_only_as_signed() {
     let world = Fixture::new();
     let mut desk = world.start();
     let listed = desk.ask(1, "resources/list", json!({}));
@@ -152,7 +152,7 @@ fn knowledge_is_shown_only_if_it_is_what_somebody_signed() {
 }
 
 #[test]
-fn a_tool_that_runs_is_told_of_and_ended() {
+fn a_running_tool_is_reported_and_ended() {
     let found = Command::new("python3").args(["-c", "pass"]).status().is_ok_and(|status| status.success());
     if !found {
         return skip::missing_peer("python3 is missing");

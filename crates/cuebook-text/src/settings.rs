@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nobody_knows_is_an_error_at_its_place() {
+    fn an_unknown_key_is_an_error_at_its_place() {
         let root = read("retry:\n  atempts: 1\n").unwrap();
         let retry = &root.fields(&["retry"]).unwrap()["retry"];
         let error = retry.fields(&["attempts"]).unwrap_err();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_another_kind_are_told_with_their_path() {
+    fn values_of_another_kind_are_reported_with_their_path() {
         let root = read("a: {b: [1, x]}\nc: -1\n").unwrap();
         let fields = root.entries().unwrap();
         let items = fields["a"].entries().unwrap()["b"].items().unwrap();

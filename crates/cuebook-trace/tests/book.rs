@@ -44,7 +44,7 @@ fn names(traces: &[(String, Value)]) -> Vec<&str> {
 }
 
 #[test]
-fn render_and_parse_are_told_and_the_key_is_nowhere() {
+fn render_and_parse_are_traced_without_the_key() {
     let project = project();
     let variables = Variables::new().set("apiKey", KEY);
     let (found, text) = traces(|| {

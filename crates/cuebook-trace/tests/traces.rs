@@ -377,7 +377,7 @@ fn a_trace_has_a_limit_of_all_its_values_together() {
 }
 
 #[test]
-fn spans_of_others_are_not_told_and_do_not_part_a_trace() {
+fn foreign_spans_are_not_traced_and_do_not_split_a_trace() {
     let folder = tempfile::tempdir().unwrap();
     recording(Recorder::new().with(Tracy::new(folder.path())), || {
         let _server = info_span!(target: "my_server", "request", password = "outer").entered();

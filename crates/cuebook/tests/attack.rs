@@ -182,7 +182,7 @@ fn what_a_mustache_section_lends_to_another_prompt_is_driven() {
 }
 
 #[test]
-fn an_input_that_shows_nowhere_is_told() {
+fn an_input_that_is_printed_nowhere_is_reported() {
     let file = "---\ninputs: {name: {kind: string}, used: {kind: string}}\n---\nsystem:\nHi {{ used }}.\n";
     let attack = attack_with(&[("prompts/p.prompty", file)], json!({}));
     assert_held(&attack);

@@ -34,7 +34,7 @@ fn render(template: &str, variables: Json) -> Rendered {
 }
 
 #[test]
-fn literals_and_values_are_told_apart_through_every_construct() {
+fn literals_and_values_are_distinguished_in_every_construct() {
     for (template, wanted) in [
         ("A {{ x }} B", "A ⟦evil⟧ B"),
         ("A{{ x|upper }}B", "A⟦EVIL⟧B"),

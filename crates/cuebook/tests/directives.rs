@@ -238,7 +238,7 @@ fn a_path_to_the_file_works_and_a_path_that_exists_comes_first() {
 }
 
 #[test]
-fn what_is_unsigned_is_told_and_what_was_changed_is_refused() {
+fn an_unsigned_directive_is_reported_and_a_changed_one_refused() {
     let project = deploy();
     let rendered = project.book().render("ops/deploy", &app("shop"), &Context::default()).unwrap();
     let [note] = rendered.notes() else { panic!("{:?}", rendered.notes()) };

@@ -78,7 +78,7 @@ fn system_variables_have_the_forms_of_the_seed() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_the_variables_is_told_at_once() {
+fn all_mistakes_in_variables_are_reported_together() {
     let project = prompt(
         "VARIABLES = {'required': [
             {'name': 'a', 'type': 'string', 'description': 'the first'}, {'name': 'b', 'type': 'list'},
@@ -288,7 +288,7 @@ fn an_error_in_an_include_has_its_place_and_include_chain() {
 }
 
 #[test]
-fn nobody_can_take_the_name_of_the_systems_own_variables() {
+fn the_name_of_the_system_variables_is_reserved() {
     let project = Project::with_template("{{ system.language }}");
     let error = project.error("p", json!({"system": "evil"}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));

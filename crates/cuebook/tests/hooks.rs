@@ -111,7 +111,7 @@ fn values_are_validated_before_any_hook_and_again_after_it() {
 }
 
 #[test]
-fn a_hook_that_forgets_the_variables_is_told() {
+fn a_hook_that_returns_no_variables_is_reported() {
     let project = Project::new().file(
         "prompts/p/prompt.py",
         "VARIABLES = {\"required\": [{\"name\": \"n\"}]}\nTEMPLATE = \"{{ n }}\"",
@@ -223,7 +223,7 @@ fn a_provider_shares_the_time_of_the_waiting_hook() {
 }
 
 #[test]
-fn a_provider_that_panics_lets_nobody_wait() {
+fn a_provider_that_panics_blocks_no_caller() {
     let project = Project::with_template("{{ a.x }} {{ b.x }}");
     let hooks = Hooks::new()
         .provider("a", |_| {

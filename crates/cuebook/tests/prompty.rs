@@ -396,7 +396,7 @@ fn an_included_file_shows_no_front_matter() {
 }
 
 #[test]
-fn a_hook_that_makes_roles_unclear_is_told_so() {
+fn a_hook_that_makes_roles_unclear_is_an_error() {
     let project = chat();
     let swap = |text: &str, _: &_, _: &cuebook::hooks::HookContext<'_>| Ok(text.replace("user:", "User :"));
     let book = project.book().with_hooks(Hooks::new().post_render("chat", swap));

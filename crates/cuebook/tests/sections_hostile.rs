@@ -266,7 +266,7 @@ fn overrides_change_remove_and_add_task_examples() {
 }
 
 #[test]
-fn what_is_wrong_with_examples_of_tasks_is_told_with_its_place() {
+fn mistakes_in_examples_of_tasks_are_reported_with_their_place() {
     for (from, to, line, message) in [
         ("    outcome: Tea costs 3.\n", "", 12, "`task_examples[0]` has no `outcome`"),
         ("    objective: Find the price of coffee\n", "", 16, "`task_examples[1]` has no `objective`"),
@@ -341,7 +341,7 @@ fn the_outcome_of_an_example_is_what_the_prompt_asks_for() {
 }
 
 #[test]
-fn what_would_mean_nothing_is_told_and_not_passed_over() {
+fn keys_without_effect_are_reported() {
     let text = |front: &str, settings: &str| format!("---\n{front}\n---\n{}", section(settings));
     for (front, settings, code, message) in [
         ("output: {container: array}", "", Code::BadSection, "`output` has no `properties`"),
@@ -404,7 +404,7 @@ fn many_stale_overrides_are_counted_not_listed() {
 }
 
 #[test]
-fn a_prompt_whose_id_makes_no_key_is_told_where_to_write_one() {
+fn a_prompt_without_a_key_gets_a_hint_where_to_write_one() {
     let project = Project::new().file("prompts/概要.sections.md", "# A\nText.\n");
     let error = project.error("概要", json!({}));
     assert_eq!(error.diagnostic().message, "the id `概要` cannot become a key, which overrides need");

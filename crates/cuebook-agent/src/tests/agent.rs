@@ -62,7 +62,7 @@ fn an_answer_that_may_have_come_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_call_whose_effect_nobody_knows_waits_for_somebody_who_does() {
+fn a_call_with_an_unknown_effect_waits_for_a_decision() {
     let journal = Journal::new(&question());
     let wanted = vec![call("a", "look", "{}"), call("b", "pay", "{}"), call("c", "look", "{}")];
     let made = Mutex::new(Vec::new());
@@ -196,7 +196,7 @@ fn bound_arguments_are_what_guards_and_tools_see() {
 }
 
 #[test]
-fn a_pause_ends_when_somebody_wants_to_stop() {
+fn a_pause_ends_when_the_caller_stops() {
     let cancel = Cancel::new();
     let agent = Agent::new(|_| Err(ModelFailure::accident("busy")))
         .pause(|_| Duration::from_secs(30))
@@ -220,7 +220,7 @@ fn a_refusal_is_an_error_with_the_words_of_the_model() {
 }
 
 #[test]
-fn pieces_of_an_answer_are_told_as_they_come() {
+fn pieces_of_an_answer_are_reported_as_they_come() {
     let seen = Mutex::default();
     let agent = Agent::new(|question| {
         question.listener.chunk(&Chunk::Thinking("hm".into()));
@@ -294,7 +294,7 @@ fn lines_of_a_run_that_does_not_end_well_say_why() {
 }
 
 #[test]
-fn a_provider_is_asked_once_and_told_to_stop() {
+fn a_provider_is_called_once_and_told_to_stop() {
     use cuebook_run::provider::{Category, Listener, Provider, ProviderFailure, ProviderRequest};
 
     /// Answers with a call once, and then fails in a way that may have cost something.

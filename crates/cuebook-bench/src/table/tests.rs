@@ -48,7 +48,7 @@ fn a_limit_is_missed_at_its_border() {
 }
 
 #[test]
-fn whoever_is_as_fast_is_not_behind() {
+fn an_equal_time_is_not_slower() {
     let against = |theirs: f64| {
         Row::new("row", "what", Ok(100.0))
             .peer(Peer::new("bare", "1").took(Ok(1.0)).yardstick())
@@ -105,7 +105,7 @@ fn the_text_is_aligned_and_says_who_is_missing_and_why() {
 }
 
 #[test]
-fn a_reason_is_told_once_with_all_its_rows() {
+fn a_reason_is_shown_once_with_all_its_rows() {
     let gone = |name: &str| {
         Row::new(name, "what", Ok(1.0)).peer(Peer::new("peer", "1").took(Err("there is no network".into())))
     };

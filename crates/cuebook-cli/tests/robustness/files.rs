@@ -66,7 +66,7 @@ fn windows_line_ends_render_as_newlines_and_are_noted() {
 }
 
 #[test]
-fn a_folder_without_a_template_is_told_where_one_belongs() {
+fn a_folder_without_a_template_gets_a_hint_with_its_path() {
     let project = Project::new().write("prompts/p/notes.txt", "");
     fails(
         &project,
@@ -134,7 +134,7 @@ fn a_folder_with_the_name_of_a_template_is_named() {
 }
 
 #[test]
-fn a_pipe_or_a_device_keeps_nobody_waiting() {
+fn a_pipe_or_a_device_blocks_no_command() {
     let refused = |file: &str, what: &str| {
         format!(
             "error[CB110]: {file}: expected a file, found {what}
@@ -176,7 +176,7 @@ fn variables_may_come_through_a_pipe() {
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_told_with_the_way_out() {
+fn an_unreadable_file_is_reported_with_a_fix() {
     if is_root() {
         return;
     }

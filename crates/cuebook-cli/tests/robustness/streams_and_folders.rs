@@ -10,7 +10,7 @@ use crate::robust_support::{CUEBOOK, Project, run, wait};
 use crate::{TEMPLATE, fails, is_root};
 
 #[test]
-fn variables_that_cannot_be_read_are_told_with_their_place() {
+fn unreadable_variables_are_reported_with_their_place() {
     let project = Project::new().write(TEMPLATE, "{{ x }}");
     for (content, said) in [
         (
@@ -137,7 +137,7 @@ fn a_full_disk_is_a_failure_that_says_so() {
 }
 
 #[test]
-fn a_project_that_may_not_be_written_is_told_with_the_way_out() {
+fn a_read_only_project_is_reported_with_a_fix() {
     if is_root() {
         return;
     }

@@ -65,7 +65,7 @@ fn long_chains_do_not_use_up_the_stack() {
 }
 
 #[test]
-fn recursion_without_end_is_stopped_and_told_once() {
+fn endless_recursion_is_stopped_and_reported_once() {
     let project = Project::new().write(TEMPLATE, "{% include 'p/template.md' %}");
     fails(
         &project,

@@ -167,7 +167,7 @@ fn a_changed_row_ends_no_other_process() {
 }
 
 #[test]
-fn a_thread_that_nobody_can_sweep_is_cancelled_by_force() {
+fn an_unreachable_thread_is_cancelled_by_force() {
     let (stage, _) = stopped();
     let soon = jiff::Timestamp::now().as_microsecond() + 1_000_000_000_000;
     // A thread of another machine, as the same user's key would have sealed it, cannot be made here: an old one can.

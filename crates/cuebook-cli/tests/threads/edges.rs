@@ -276,7 +276,7 @@ fn settled(stage: &Setup) {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
+fn mistakes_are_reported_with_a_fix_before_the_start() {
     let stage = stage(Script::new().reply(Reply::text("Hi")));
     stage.project.write("prompts/hi/template.md", "Say hi.\n");
     stage.project.write("empty.jsonl", "");
@@ -389,7 +389,7 @@ fn who_only_looks_at_threads_is_offered_no_recordings() {
 }
 
 #[test]
-fn a_parent_that_there_is_not_is_told() {
+fn a_missing_parent_is_reported() {
     let stage = stage(Script::new().reply(returned("Hi")));
     assert!(stage.run(&words(THREADED)).status.success());
     let output = stage.run(&words("thread list --parent nope"));

@@ -98,7 +98,7 @@ fn sigterm_stops_tools_and_leaves_a_resumable_thread() {
 }
 
 #[test]
-fn a_process_that_is_told_to_end_does_not_wait_for_its_model() {
+fn a_process_that_must_end_does_not_wait_for_its_model() {
     let stage = stage(Script::new().reply(silent()));
     let (id, runner) = stage.detached();
     stage.asked(1);

@@ -109,7 +109,7 @@ fn a_thread_is_named_by_a_part_of_its_name_if_that_is_enough() {
 }
 
 #[test]
-fn wrong_words_are_told_with_the_right_ones() {
+fn wrong_words_are_reported_with_the_right_ones() {
     let stage = stage(Script::new());
     let said = |args: &[&str]| {
         let output = stage.run(args);
@@ -131,7 +131,7 @@ fn wrong_words_are_told_with_the_right_ones() {
 }
 
 #[test]
-fn a_limit_is_told_and_resume_goes_on_with_another() {
+fn a_limit_is_reported_and_resume_takes_a_higher_one() {
     let call = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "echo once >> runs"}});
     let stage =
         stage(Script::new().reply(Reply::call("c1", "rye_execute", call).usage(10, 2)).reply(returned("Hi")));
@@ -156,7 +156,7 @@ fn a_limit_is_told_and_resume_goes_on_with_another() {
 }
 
 #[test]
-fn a_model_is_told_what_the_directive_says_and_nothing_else() {
+fn a_model_gets_the_text_of_the_directive_and_nothing_else() {
     let stage = stage(Script::new().reply(returned("Hi")));
     stage.threaded(&[]);
     let body = &stage.mock.requests()[0].body;

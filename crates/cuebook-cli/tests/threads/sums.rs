@@ -7,7 +7,7 @@ use crate::greeting::{GREET, PARENT, THREADED, stage};
 use crate::setup::{Setup, err, out, returned, shell};
 
 #[test]
-fn a_conversation_that_went_through_two_threads_is_told_as_one() {
+fn a_conversation_of_two_threads_is_shown_as_one() {
     let replies = || Script::new().reply(shell("true").usage(5500, 100)).reply(returned("Hi"));
     let stage = stage(replies());
     let yaml =
@@ -44,7 +44,7 @@ fn a_conversation_that_went_through_two_threads_is_told_as_one() {
 }
 
 #[test]
-fn what_an_open_child_has_spent_is_told_with_its_parent() {
+fn the_spend_of_an_open_child_is_reported_with_its_parent() {
     let parent = GREET
         .replace("name=\"greet\"", "name=\"lead\"")
         .replace("<tool>rye.bash.bash</tool>", "<tool>rye.bash.bash</tool><directive>demo.*</directive>");

@@ -75,7 +75,7 @@ fn a_provider_that_fails_inside_its_stream_says_how_to_go_on() {
 }
 
 #[test]
-fn a_retry_that_a_hook_wants_is_told() {
+fn a_retry_by_a_hook_is_reported() {
     let stage = stage(Script::new().reply(Reply::error(400, "not yet")).reply(returned("Hi")));
     let hooks = "hooks:\n  - id: again\n    event: error\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: retry}}\n";
     stage.project.write("home/.ai/config/agent/hooks.yaml", hooks);
@@ -109,7 +109,7 @@ fn spawn() -> Reply {
 }
 
 #[test]
-fn limits_that_a_parent_does_not_grant_are_told() {
+fn limits_that_a_parent_does_not_grant_are_reported() {
     let unanswered = Reply::status(404, json!({"error": {"message": "gone"}}));
     let done = Reply::text("Done.").usage(9, 1);
     let stage = family(Script::new().reply(spawn()).reply(unanswered).reply(done));
@@ -138,7 +138,7 @@ fn a_parent_without_depth_starts_no_children() {
 }
 
 #[test]
-fn a_result_that_cannot_be_written_is_told_with_its_thread() {
+fn an_unwritable_result_is_reported_with_its_thread() {
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
         return skip::on_this_machine("/dev/full is missing");
     };
@@ -154,7 +154,7 @@ fn a_result_that_cannot_be_written_is_told_with_its_thread() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_is_no_text_is_not_told_as_missing() {
+fn a_key_that_is_not_text_is_not_reported_as_missing() {
     use std::os::unix::ffi::OsStrExt;
     let stage = stage(Script::new());
     let key = std::ffi::OsStr::from_bytes(b"sk-\xff\xfe");
@@ -170,7 +170,7 @@ fn a_key_that_is_no_text_is_not_told_as_missing() {
 
 #[cfg(unix)]
 #[test]
-fn what_only_looks_like_a_provider_file_is_told() {
+fn a_file_that_resembles_a_provider_file_is_reported() {
     let stage = stage(Script::new());
     let folder = stage.project.path().join("home/.ai/config/providers");
     std::os::unix::fs::symlink("nowhere.yaml", folder.join("lost.yaml")).unwrap();

@@ -193,7 +193,7 @@ fn an_unwritable_system_uses_the_temporary_folder() {
 }
 
 #[test]
-fn awaiting_too_little_and_too_much_is_told() {
+fn a_missing_await_and_a_needless_one_are_reported() {
     for message in [
         "'coroutine' object has no attribute 'upper'",
         "argument of type 'coroutine' is not iterable",

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_apart_by_what_they_reach() {
+    fn addresses_are_classified_by_what_they_reach() {
         for (kind, addresses) in [
             (
                 None,

@@ -53,7 +53,7 @@ fn a_name_that_the_context_does_not_have_is_explained() {
 }
 
 #[test]
-fn awaiting_too_little_and_too_much_is_told() {
+fn a_missing_await_and_a_needless_one_are_reported() {
     let forgotten =
         "in an `async def` hook, await the functions of `context`: `await context[\"read_file\"](…)`";
     for body in [

@@ -26,7 +26,7 @@ fn count(bench: &Bench) -> Json {
 }
 
 #[test]
-fn a_worker_is_used_again_by_its_script_and_by_nobody_else() {
+fn a_worker_is_reused_by_its_script_only() {
     let Some(mut bench) = Bench::new(COUNTER) else { return };
     assert_eq!((count(&bench), count(&bench)), (json!(1), json!(2)));
     // The same text in a pack, changed code, another limit: each has a worker of its own.

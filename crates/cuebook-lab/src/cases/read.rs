@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_what_was_meant() {
+    fn mistakes_are_reported_with_line_and_suggestion() {
         let text = "## one\n```text expeted\nHi\n```\n## one\n```yaml settings\nmax_token: 3\nas: txt\n```\n## two\n```text expected\n";
         let error = read_text(text).unwrap_err();
         assert_eq!(

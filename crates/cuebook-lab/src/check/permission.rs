@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_that_fit_something_or_everything_are_not_told() {
+    fn permissions_that_match_an_item_are_not_reported() {
         for permissions in [
             "<execute><tool>team.*</tool><tool>team/report</tool><tool>team.re[pq]ort</tool></execute>",
             "<execute>*</execute><search>*</search><search><directive>no.such.*</directive></search>",

@@ -132,7 +132,7 @@ fn lines_know_where_they_came_from_on_both_sides() {
 }
 
 #[test]
-fn what_nobody_gave_is_stood_in_for_alike_and_told() {
+fn missing_values_get_the_same_substitute_on_both_sides() {
     let with = |variable: &str| {
         format!(
             "---\ninputs: {{who: {variable}, n: {{kind: integer, required: true}}}}\n---\nsystem:\nHi {{{{who}}}} {{{{n}}}} {{{{more}}}}\n"

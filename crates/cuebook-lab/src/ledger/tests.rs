@@ -56,7 +56,7 @@ fn what_everybody_wrote_adds_up_to_what_is_said() {
 }
 
 #[test]
-fn a_token_belongs_to_whoever_wrote_most_of_it() {
+fn a_token_belongs_to_the_origin_of_most_of_its_bytes() {
     for (text, value, wanted) in
         [("uni{{ rest }}", "verse", 1), ("univer{{ rest }}", "se", 0), ("I am {{ rest }}", "I", 1)]
     {
@@ -97,7 +97,7 @@ fn messages_and_tools_are_counted_and_lines_with_roles_are_not() {
 }
 
 #[test]
-fn an_input_that_nobody_gave_leaves_the_rest_with_its_origins() {
+fn a_missing_input_leaves_the_origins_of_the_rest() {
     let text =
         CHAT.replace("user:\nMy question: {{question}}", "user:\n{{history}}\nMy question: {{question}}");
     let (_folder, book) = book("prompts/chat.prompty", &text);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_tag_are_told_apart() {
+    fn the_words_of_a_tag_are_distinguished() {
         use TokenKind::{Function, Keyword, Number, Property, Text, Type, Variable};
         let text = "{% for a in b.c|sort(1) %}{{ f('x') }}{% block d %}{% if a is not none %}";
         let mut found = Vec::new();

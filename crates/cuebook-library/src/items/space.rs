@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_the_nearest_name() {
+    fn a_missing_name_is_reported_with_the_nearest_one() {
         let project = tempfile::tempdir().unwrap();
         write(project.path(), "directives/my/deploy.md");
         let spaces = Spaces::new(project.path(), None);

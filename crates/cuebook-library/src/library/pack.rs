@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_staging_folder_without_a_lock_is_nobodys() {
+    fn a_staging_folder_without_a_lock_is_abandoned() {
         let root = tempfile::tempdir().unwrap();
         let packs = root.path().join("packs");
         fs::create_dir_all(packs.join(".staging-unlocked/pack")).unwrap();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_never_closed_is_told_from_none() {
+    fn an_unclosed_block_is_not_a_missing_block() {
         assert_eq!(find("a\n```xml\n<a/>\n", "xml"), Found::Unclosed(2..8));
         assert_eq!(find("a\n```yaml\n```\n", "xml"), Found::Nothing);
     }

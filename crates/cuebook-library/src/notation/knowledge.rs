@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_is_told_with_its_place() {
+    fn unreadable_parts_are_reported_with_their_place() {
         let error = |name, text| read_text(name, text).unwrap_err().diagnostic().to_string();
         assert_eq!(
             error("k.md", "```yaml\na: [1\n```\nbody"),

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn json_cannot_be_signed_and_the_way_out_is_told() {
+    fn json_cannot_be_signed_and_the_error_names_a_fix() {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
         let error = sign_as_rye("json", b"{}", &key, Timestamp::UNIX_EPOCH).unwrap_err();
         assert_eq!(error.code(), Code::BadSignature);

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_that_somebody_used_stays() {
+    fn a_used_placeholder_stays() {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(&project).unwrap();

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_set_and_not_granted_is_told() {
+    fn only_settings_without_a_grant_are_reported() {
         let set = json!({"turns": 5, "tokens": 7});
         let set = set.as_object();
         let wanted = ThreadLimits::defaults().with(set.unwrap(), "the test").unwrap();

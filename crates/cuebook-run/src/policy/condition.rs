@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_makes_no_sense_is_told() {
+    fn an_impossible_condition_is_reported() {
         for (condition, message) in [
             (json!("x"), "a condition must be an object, not a text"),
             (json!({"pth": "a"}), "a condition has no `pth`"),

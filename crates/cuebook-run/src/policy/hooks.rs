@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_heard_in_the_order_of_their_layers() {
+    fn hooks_decide_in_the_order_of_their_layers() {
         let hooks = Hooks::merged(
             hook("u", "error", Layer::User),
             hook("d", "error", Layer::Directive),

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_the_nearest_one() {
+    fn an_unknown_name_is_reported_with_the_nearest_one() {
         let error = resolve(json!({"max_turns": 3}), json!({}), None).unwrap_err();
         assert_eq!(error.code(), Code::BadLimit);
         assert_eq!(

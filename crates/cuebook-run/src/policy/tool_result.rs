@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_of_a_large_result_is_json_and_bounded(
+        fn the_outline_of_a_large_result_is_json_and_bounded(
             text in "[\\[\\]{}\",:a0é\\\\\\n ]{0,400}", wide in 0..200usize, limit in 300..600usize,
         ) {
             let names: Map<String, Json> = (0..wide).map(|n| (format!("{text}{n}"), json!([text, [text]]))).collect();

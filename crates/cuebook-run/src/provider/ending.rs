@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_that_nobody_knows_is_not_taken_for_a_good_one() {
+    fn an_unknown_reason_is_not_a_success() {
         for whole in ["stop", "STOP", "end_turn", "tool_use", "tool_calls", "completed", "eos"] {
             assert_eq!(ending(Some(whole)), Ending::Whole, "{whole}");
         }

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_from_one_with_the_same_number() {
+    fn a_process_is_distinguished_from_one_with_the_same_number() {
         let this = Holder::of_this_process();
         assert_ne!(this.token, Holder::of_this_process().token);
         assert!(lives(&this, None));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_breaks_off_keeps_nobody_waiting() {
+    fn a_job_that_breaks_off_blocks_no_caller() {
         let group = Group::new(());
         let together = |_: &mut (), tasks: &mut [&mut dyn Task]| {
             let well = tasks.iter_mut().filter_map(|task| task.run(&mut NoTask).then_some(())).count();

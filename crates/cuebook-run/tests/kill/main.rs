@@ -415,7 +415,7 @@ fn every_moment(step: usize, place: impl Fn() -> Option<String> + Sync) -> usize
 }
 
 #[test]
-fn a_run_that_nobody_kills_comes_to_its_end() {
+fn a_run_without_kills_ends() {
     let stage = Setup::new(None);
     assert!(!stage.run(When::Never));
     let (store, all) = stage.threads();

@@ -12,7 +12,7 @@ use crate::{RecordingListener, Sleepless, ask, chosen_from, provider};
 const LONG: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
 
 #[test]
-fn each_attempt_is_told_with_what_it_may_have_cost() {
+fn each_attempt_is_reported_with_its_possible_cost() {
     for api in Api::ALL {
         let script = Script::new()
             .status(503, json!({"error": {"message": "busy"}}))
@@ -101,7 +101,7 @@ fn what_was_not_sent_costs_nothing() {
 }
 
 #[test]
-fn whoever_stops_in_a_pause_pays_nothing_for_it() {
+fn a_stop_in_a_pause_costs_nothing() {
     let mock = Mock::start(Script::new().reply(Reply::error(429, "no")).forever()).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "");
     struct Impatient(Arc<AtomicBool>);
@@ -167,7 +167,7 @@ fn a_server_with_a_long_pause_is_not_retried() {
 }
 
 #[test]
-fn a_name_that_nobody_has_is_told_with_the_file_that_says_it() {
+fn an_unknown_name_is_reported_with_its_file() {
     // `.invalid` is reserved for names that never exist; where no name server can be reached it may exist for all that is known.
     let text = "name: mock\napi: gemini\nbase_url: http://nobody.invalid/v1\nretry: {attempts: 2}\n";
     let clock = Sleepless::new();

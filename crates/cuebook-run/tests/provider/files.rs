@@ -196,7 +196,7 @@ fn the_usual_provider_is_asked_first() {
 }
 
 #[test]
-fn what_nobody_offers_is_told_with_what_there_is() {
+fn an_unknown_model_is_reported_with_the_known_ones() {
     let providers = Fixture::new().providers(nothing).unwrap();
     let error = providers
         .resolve(&ModelPreference { tier: Some("genral"), ..ModelPreference::default() })
@@ -290,7 +290,7 @@ fn a_file_of_a_project_counts_only_with_a_signature() {
 }
 
 #[test]
-fn a_mistake_in_a_file_is_told_with_its_line() {
+fn a_mistake_in_a_file_is_reported_with_its_line() {
     let world = Fixture::new();
     world.user_file("local", &format!("{LOCAL}retries: 3\n"));
     let providers = world.providers(nothing).unwrap();

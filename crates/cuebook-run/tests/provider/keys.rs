@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_missing_key_is_told_before_anything_is_sent() {
+fn a_missing_key_is_reported_before_anything_is_sent() {
     let mock = Mock::start(Script::new().text("x")).unwrap();
     let provider =
         HttpProvider::new(&Client::new(), chosen(&mock, Api::Anthropic, "")).with_environment(|_| None);

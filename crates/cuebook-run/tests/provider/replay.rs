@@ -24,7 +24,7 @@ fn replayed(mock: &Mock, api: Api, more: &str, recording: Recording) -> (HttpPro
 }
 
 #[test]
-fn what_was_recorded_is_heard_again_byte_for_byte() {
+fn a_replay_equals_the_recording_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     for api in Api::ALL {
         for more in ["", "stream: false\n"] {
@@ -97,7 +97,7 @@ fn recordings_hold_no_secret_options() {
 }
 
 #[test]
-fn a_request_that_differs_is_told_with_the_place() {
+fn a_different_request_is_reported_with_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");
     let mock = Mock::start(Script::new().text("a")).unwrap();

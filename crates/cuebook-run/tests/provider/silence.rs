@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{KEY, RecordingListener, ask, provider};
 
 #[test]
-fn nothing_is_asked_for_again_and_then_told_on_every_interface() {
+fn an_answer_without_content_is_retried_then_an_error_on_every_interface() {
     for api in Api::ALL {
         for more in ["stream: true\n", "stream: false\n"] {
             let script = Script::new().reply(Reply::text("").usage(30, 0)).text("at last");
@@ -65,7 +65,7 @@ fn invalid_pauses_are_ignored_and_huge_ones_too_long() {
 }
 
 #[test]
-fn what_a_server_refuses_is_told_with_what_to_look_at() {
+fn a_refusal_of_a_server_is_reported_with_a_hint() {
     for status in [400, 422] {
         let mock = Mock::start(Script::new().reply(Reply::error(status, "no such thing"))).unwrap();
         let (provider, _) = provider(&mock, Api::OpenAiChat, "");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn whoever_wants_to_stop_stops() {
+fn a_caller_can_stop() {
     for api in Api::ALL {
         let forever = Duration::from_secs(3600);
         let mock =

@@ -48,7 +48,7 @@ pub fn a_list_knows_what_children_spent(world: &Fixture) {
     assert_eq!(account.children, money(0.5));
 }
 
-pub fn sums_tell_what_is_gone_whoever_has_settled(world: &Fixture) {
+pub fn sums_include_all_settled_money(world: &Fixture) {
     let store = &*world.store;
     let known = |record: &Record| store.record(&record.id).unwrap().unwrap();
     let below = |record: &Record| spent_below(store, &known(record)).unwrap();
@@ -101,7 +101,7 @@ pub fn what_is_known_of_the_dead_is_in_their_log(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn nobody_goes_on_with_what_is_to_stop(world: &Fixture) {
+pub fn work_that_must_stop_does_not_continue(world: &Fixture) {
     let store = &*world.store;
     let first = store.begin(&new(4.0)).unwrap();
     let holder = first.holder.clone().unwrap();

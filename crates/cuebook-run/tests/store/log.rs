@@ -37,7 +37,7 @@ pub fn threads_of_one_millisecond_get_numbers(world: &Fixture) {
     assert!(ids.iter().all(|id| (2..=3).contains(&parts(id))), "{ids:?}");
 }
 
-pub fn only_whoever_holds_a_thread_writes_to_it(world: &Fixture) {
+pub fn only_the_holder_of_a_thread_writes_to_it(world: &Fixture) {
     let store = &*world.store;
     let record = store.begin(&new(1.0)).unwrap();
     append(store, &record, &Change::default()).unwrap();
@@ -51,7 +51,7 @@ pub fn only_whoever_holds_a_thread_writes_to_it(world: &Fixture) {
     assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
 }
 
-pub fn a_thread_at_rest_is_written_to_by_nobody(world: &Fixture) {
+pub fn no_process_writes_to_a_thread_at_rest(world: &Fixture) {
     let store = &*world.store;
     for at_rest in Status::ALL.into_iter().filter(|status| status.is_at_rest()) {
         let record = store.begin(&new(1.0)).unwrap();
@@ -275,7 +275,7 @@ pub fn a_sign_of_life_keeps_threads_from_being_swept(world: &Fixture) {
     assert_eq!(store.record(&record.id).unwrap().unwrap().beat_at, Some(beat));
 }
 
-pub fn names_that_nobody_has_are_not_found(world: &Fixture) {
+pub fn unknown_names_are_not_found(world: &Fixture) {
     let store = &*world.store;
     let nobody = ThreadId::known("no/such/such-1");
     assert_eq!(store.record(&nobody).unwrap(), None);
@@ -329,7 +329,7 @@ pub fn a_conversation_is_handed_over(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn a_parent_that_somebody_else_has_taken_up_starts_nothing(world: &Fixture) {
+pub fn a_parent_that_another_process_resumed_starts_nothing(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(4.0)).unwrap();
     let fenced = New { parent_holder: root.holder.clone(), ..child(&root, 1.0) };

@@ -36,8 +36,8 @@ macro_rules! suite {
 suite! {
     log::a_thread_is_registered_with_its_first_events
     log::threads_of_one_millisecond_get_numbers
-    log::only_whoever_holds_a_thread_writes_to_it
-    log::a_thread_at_rest_is_written_to_by_nobody
+    log::only_the_holder_of_a_thread_writes_to_it
+    log::no_process_writes_to_a_thread_at_rest
     log::events_are_read_from_where_one_left_off
     log::hostile_words_are_kept_as_they_are
     log::what_is_nested_too_deep_is_kept_as_text
@@ -48,14 +48,14 @@ suite! {
     log::what_a_process_has_to_stop_is_one_question
     log::threads_of_the_dead_are_swept
     log::a_sign_of_life_keeps_threads_from_being_swept
-    log::names_that_nobody_has_are_not_found
+    log::unknown_names_are_not_found
     log::a_conversation_is_handed_over
-    log::a_parent_that_somebody_else_has_taken_up_starts_nothing
+    log::a_parent_that_another_process_resumed_starts_nothing
     ends::a_tree_is_one_question
     ends::a_list_knows_what_children_spent
-    ends::sums_tell_what_is_gone_whoever_has_settled
+    ends::sums_include_all_settled_money
     ends::what_is_known_of_the_dead_is_in_their_log
-    ends::nobody_goes_on_with_what_is_to_stop
+    ends::work_that_must_stop_does_not_continue
     elapsed::what_a_dead_thread_had_asked_was_read
     elapsed::money_for_a_lost_answer_is_released
     elapsed::what_had_come_of_an_answer_counts_once

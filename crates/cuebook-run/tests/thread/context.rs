@@ -43,7 +43,7 @@ fn context_is_ordered_from_root_to_leaf() {
 }
 
 #[test]
-fn knowledge_that_is_missing_is_told_in_an_event() {
+fn missing_knowledge_is_reported_in_an_event() {
     let stage = Setup::new(script([returns("a", "x")]));
     stage.worker("<context><before>demo/nowhere</before></context>");
     let answer = stage.run("demo/work");
@@ -53,7 +53,7 @@ fn knowledge_that_is_missing_is_told_in_an_event() {
 }
 
 #[test]
-fn knowledge_that_was_changed_is_not_told_and_the_log_says_so() {
+fn changed_knowledge_is_not_sent_and_the_log_says_so() {
     let stage = Setup::new(script([returns("a", "x")]));
     knowledge(&stage, "rules", "Be kind.");
     let path = stage.world.project().join(".ai/knowledge/demo/rules.md");

@@ -106,7 +106,7 @@ fn what_is_left_of_every_limit_is_what_the_next_thread_gets() {
 }
 
 #[test]
-fn a_thread_that_finds_nobody_to_go_on_waits() {
+fn a_thread_without_a_successor_waits() {
     let long = "word ".repeat(5800);
     let stage =
         small(script([call("a", "demo/none", json!({"text": long})).usage(5900, 10), returns("b", "x")]));

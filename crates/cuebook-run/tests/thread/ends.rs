@@ -62,7 +62,7 @@ impl Stranger {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_program_of_somebody_else_is_never_ended() {
+fn the_program_of_another_user_is_never_ended() {
     let stage = Setup::new(Script::new());
     let store = stage.store();
     let mut stranger = Stranger(Command::new("sleep").arg("300").stdin(Stdio::null()).spawn().unwrap());

@@ -81,7 +81,7 @@ fn an_invalid_hook_keeps_a_thread_from_starting() {
 }
 
 #[test]
-fn a_hook_whose_item_does_not_exist_is_told() {
+fn a_hook_with_a_missing_item_is_reported() {
     let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     let hooks = "<hooks><hook id=\"h\" event=\"after_step\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook>\
                  <hook id=\"c\" event=\"thread_started\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook></hooks>";
@@ -115,7 +115,7 @@ fn a_hook_at_a_limit_lets_the_thread_fail() {
 }
 
 #[test]
-fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
+fn the_decision_of_a_hook_is_reported_with_its_name_and_the_next_step() {
     for (decision, status, why) in [
         (param("action", "suspend"), "suspended", "a hook suspended the thread"),
         (param("action", "fail"), "error", "a hook made the thread fail"),

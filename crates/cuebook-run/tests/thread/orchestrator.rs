@@ -25,7 +25,7 @@ fn data(result: &(String, String)) -> Json {
 }
 
 #[test]
-fn a_thread_sees_and_touches_nobody_but_itself_and_those_below() {
+fn a_thread_sees_only_itself_and_its_children() {
     let stage = Setup::new(script([call("x", "demo/none", json!({}))]).forever());
     boss(&stage);
     let other = id_of(&stage.run_within("demo/work", json!({"turns": 1})));

@@ -44,7 +44,7 @@ fn an_output_with_two_types_keeps_a_directive_from_beginning() {
 }
 
 #[test]
-fn the_log_says_of_an_output_what_the_model_is_told_of_it() {
+fn the_log_describes_an_output_as_the_model_sees_it() {
     let stage = Setup::new(script([returns("a", "x")]));
     let outputs = "  <outputs><output name=\"word\"/><output name=\"more\" required=\"false\"/></outputs>\n";
     stage.directive("work", "", &format!("{outputs}---\nWork."));

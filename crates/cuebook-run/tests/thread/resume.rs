@@ -245,7 +245,7 @@ fn a_thread_is_taken_up_again_and_again() {
 }
 
 #[test]
-fn a_reminder_that_a_limit_kept_from_the_model_is_told_later() {
+fn a_reminder_that_a_limit_stopped_is_sent_later() {
     let stage = Setup::new(script([says("just words"), returns("a", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));
@@ -273,7 +273,7 @@ fn a_thread_without_outputs_can_resume() {
 }
 
 #[test]
-fn a_prompt_that_changed_since_is_told_in_the_log() {
+fn the_log_reports_a_prompt_that_changed() {
     let stage = Setup::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 1}));

@@ -28,7 +28,7 @@ fn an_answer_tells_what_the_whole_conversation_cost() {
 }
 
 #[test]
-fn what_a_child_spent_that_waits_for_somebody_is_told() {
+fn the_spend_of_a_waiting_child_is_reported() {
     let stage = Setup::new(script([
         spawn("s", "demo/kid", json!({"limit_overrides": {"turns": 1}})),
         call("k", "demo/none", json!({})).usage(2000, 20),

@@ -9,7 +9,7 @@ const LOOK: &str = "I look.\n<invoke name=\"rye_execute\">\n<parameter name=\"it
 const RETURN: &str = "<invoke name=\"directive_return\"><parameter name=\"word\">x</parameter></invoke>";
 
 #[test]
-fn tools_are_told_called_and_answered_in_text() {
+fn tools_are_described_called_and_answered_in_text() {
     for setting in ["tool_mode: text\n", "    tool_mode: text\n"] {
         let change = |yaml: String| match setting.starts_with(' ') {
             // Of the model alone.

@@ -99,7 +99,7 @@ fn a_pausing_model_stops_at_the_limit_on_turns() {
 }
 
 #[test]
-fn a_reason_that_nobody_knows_is_told_with_the_answer() {
+fn an_unknown_reason_is_reported_with_the_answer() {
     let stage = Setup::new(script([says("Once upon a").finish("OTHER")]));
     let done = tale(&stage);
     assert_eq!(
@@ -169,7 +169,7 @@ fn an_answer_in_which_nothing_is_said_is_no_success() {
 }
 
 #[test]
-fn the_model_of_a_directive_is_still_told_to_go_on() {
+fn the_model_of_a_directive_is_still_asked_to_continue() {
     let stage = Setup::new(script([says(""), returns("a", "x")]));
     stage.worker("");
     let answer = stage.run("demo/work");
@@ -181,7 +181,7 @@ fn the_model_of_a_directive_is_still_told_to_go_on() {
 }
 
 #[test]
-fn a_model_without_a_price_is_told_to_cost_an_unknown_amount() {
+fn a_model_without_a_price_has_an_unknown_cost() {
     let stage = Setup::with(script([says("Once.")]), Settings::default(), |yaml| {
         yaml.lines().filter(|line| !line.contains("price")).map(|line| format!("{line}\n")).collect()
     });

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_told_in_the_shape_that_callers_know() {
+    fn a_failed_load_is_reported_in_the_shape_of_other_answers() {
         let world = world();
         assert_eq!(
             world.ask(json!({"item_type": "tool", "item_id": "demo/run", "source": "project"})),

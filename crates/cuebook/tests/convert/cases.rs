@@ -50,7 +50,7 @@ fn passing_cases_are_copied_under_the_new_name() {
 }
 
 #[test]
-fn cases_that_pass_no_longer_are_told() {
+fn cases_that_no_longer_pass_are_reported() {
     let conversion = convert(&project(CASES), Directive);
     assert_eq!(
         reported(&conversion),
@@ -63,7 +63,7 @@ fn cases_that_pass_no_longer_are_told() {
 }
 
 #[test]
-fn cases_that_cannot_be_understood_are_left_out_and_told() {
+fn invalid_cases_are_left_out_and_reported() {
     let conversion = convert(&project("## a\n```yaml settings\nnonsense: 1\n```\n"), Prompty);
     assert!(conversion.cases.is_none());
     let reported = reported(&conversion);

@@ -103,7 +103,7 @@ fn what_only_sections_know_keeps_a_condition_from_being_written() {
 }
 
 #[test]
-fn a_tool_that_came_and_went_with_its_section_is_told_to_stay() {
+fn a_tool_that_came_and_went_with_its_section_is_reported() {
     let text =
         TREE.replace("enabled: expert\n", "enabled: expert\ntools: [{name: find, description: Finds}]\n");
     let source = Project::new().file("prompts/p.sections.md", &text);

@@ -398,7 +398,7 @@ fn losses(from: BuiltIn, features: &[Feature], to: BuiltIn) -> Vec<(&'static str
 }
 
 #[test]
-fn each_thing_that_a_target_lacks_is_told_and_nothing_else_is() {
+fn exactly_what_a_target_lacks_is_reported() {
     for from in ALL {
         for to in ALL.into_iter().filter(|to| *to != from) {
             assert_eq!(losses(from, &[], to), [], "{from:?} to {to:?}, which both can say");

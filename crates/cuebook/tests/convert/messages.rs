@@ -23,7 +23,7 @@ fn reported(conversion: &Conversion) -> Vec<(EntryKind, &str)> {
 }
 
 #[test]
-fn messages_of_what_is_included_are_lost_and_told() {
+fn messages_of_an_include_are_lost_and_reported() {
     let project = project("prompts/p.prompty", "Intro\n{% include \"prompt:two\" %}\n");
     for (to, noun) in [(Template, "template"), (Sections, "section tree")] {
         let conversion = convert(&project, to);
@@ -62,7 +62,7 @@ fn a_role_from_a_partial_or_behind_a_condition_is_seen_as_well() {
 }
 
 #[test]
-fn several_messages_of_the_text_itself_are_told_once() {
+fn several_messages_of_the_text_itself_are_reported_once() {
     let conversion =
         convert(&project("prompts/p.prompty", &format!("{TWO}{{% include \"prompt:two\" %}}")), Template);
     assert_eq!(reported(&conversion).len(), 1, "{:#?}", conversion.report);

@@ -90,7 +90,7 @@ fn undeclared_values_are_refused_at_their_place() {
 }
 
 #[test]
-fn escapes_are_told_and_the_rest_is_compared() {
+fn escapes_are_reported_and_the_rest_is_compared() {
     let text = format!(
         "---\ntemplate: {{format: {{kind: mustache}}}}\n{INPUTS}---\n{{{{#tags}}}}{{{{.}}}}, {{{{/tags}}}}{{{{#flag}}}}{{{{{{name}}}}}}{{{{/flag}}}}."
     );

@@ -78,7 +78,7 @@ fn an_unset_optional_input_renders_the_same() {
 }
 
 #[test]
-fn a_name_that_templates_cannot_read_is_changed_and_told() {
+fn an_unreadable_name_is_changed_and_reported() {
     let directive = "```xml\n<directive name=\"p\"><metadata><category/></metadata><inputs><input name=\"2nd\" required=\"true\"/><input name=\"range\" required=\"true\"/></inputs></directive>\n```\nA {input:2nd} {input:range}.\n";
     let project = Project::new().file(".ai/directives/p.md", directive);
     let conversion = project.book().convert("p", &Target::new(BuiltIn::Template)).unwrap();
@@ -116,7 +116,7 @@ fn built_in_prompts_convert_to_every_format() {
 }
 
 #[test]
-fn other_languages_are_told() {
+fn other_languages_are_reported() {
     let project = Project::with_template("# A\n\nOne.\n").file("prompts/p/template.ja.md", "# B\n\nTwo.\n");
     let conversion = project.book().convert("p", &Target::new(BuiltIn::Prompty)).unwrap();
     let about = conversion.report.losses().filter(|entry| entry.about == "variants");
@@ -125,7 +125,7 @@ fn other_languages_are_told() {
 }
 
 #[test]
-fn what_is_included_from_its_own_place_is_kept_and_told() {
+fn an_include_from_its_own_place_is_kept_and_reported() {
     let project = Project::new()
         .file("elsewhere/p/template.md", "# A\n\nOne. {% include \"partials/x.md\" %}\n")
         .file("elsewhere/partials/x.md", "Two.");
@@ -184,7 +184,7 @@ fn a_heading_with_a_tag_in_it_is_no_title_of_a_section() {
 }
 
 #[test]
-fn keys_of_a_prompty_file_that_mean_nothing_are_told() {
+fn unknown_keys_of_a_prompty_file_are_reported() {
     let project = Project::new();
     project
         .write("prompts/p.prompty", "---\nname: p\nauthors: [ann]\nversion: \"2.0\"\n---\n# Task\n\nHi.\n");

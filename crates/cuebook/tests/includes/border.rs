@@ -98,7 +98,7 @@ fn a_prompty_file_includes_only_library_partials() {
 }
 
 #[test]
-fn an_error_inside_of_what_is_included_is_told_with_both_places() {
+fn an_error_in_an_include_is_reported_with_both_places() {
     let project = Project::new()
         .with("prompts/bad/template.md", "ok\n{{ 1 / 0 }}")
         .with("prompts/broken/template.md", "{% if %}")

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::project::{Project, includers};
 
 #[test]
-fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
+fn a_wrong_name_is_reported_at_its_place_with_a_suggestion() {
     for (written, message, hint) in [
         ("prompt:nole", "no prompt `nole` found", "did you mean `prompt:note`"),
         (
@@ -64,7 +64,7 @@ fn a_value_never_names_what_is_included_by_its_address() {
 }
 
 #[test]
-fn a_path_behind_an_address_is_told_that_an_include_takes_an_id() {
+fn a_path_after_an_address_gets_the_hint_that_an_include_takes_an_id() {
     let project = Project::new().with("prompts/host/template.md", "{% include \"prompt:./x\" %}");
     let error = project.error("host", json!({}));
     let hint = error.diagnostic().hint.clone().unwrap_or_default();

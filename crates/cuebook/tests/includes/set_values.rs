@@ -47,7 +47,7 @@ const SETTERS: [(&str, &str); 13] = [
 ];
 
 #[test]
-fn what_is_surely_set_is_taken_and_asked_of_nobody() {
+fn a_name_that_is_always_set_is_not_required() {
     for (address, said) in [
         ("prompt:plain", "Hello WHO, CALM."),
         ("prompt:note", "Dear WHO, be calm."),

@@ -213,7 +213,7 @@ fn inputs_of_an_included_directive_keep_their_rules() {
 }
 
 #[test]
-fn every_missing_include_of_a_directive_is_told() {
+fn every_missing_include_of_a_directive_is_reported() {
     let project = Project::new()
         .signed(
             WELCOME,
@@ -291,7 +291,7 @@ fn the_cases_of_a_directive_are_no_item() {
 }
 
 #[test]
-fn where_it_is_included_is_told_once() {
+fn the_place_of_an_include_is_reported_once() {
     let mustache = "---\nname: host\ntemplate: {format: mustache}\n---\n{{> ADDRESS}}";
     for (path, text) in [
         ("prompts/host/template.md", "{% include 'ADDRESS' %}"),
@@ -334,7 +334,7 @@ fn where_it_is_included_is_told_once() {
 }
 
 #[test]
-fn the_signature_of_what_is_included_is_told_wherever_it_shows() {
+fn the_signature_of_an_include_is_reported_wherever_it_is_printed() {
     let project = Project::new()
         .signed(WELCOME, &welcome("{include:demo/tea} Then: {include:directive:demo/greet}"))
         .with(

@@ -415,7 +415,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_of_front_matter_are_told_from_texts() {
+    fn comments_of_front_matter_are_distinguished_from_texts() {
         let text = "---\na: 1 # one\n# two\nb: 'x # no'\nc: it's # three\nd: a#b\n";
         let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(shown, ["# one", "# two", "# three"]);

@@ -539,7 +539,7 @@ fn a_missing_manifest_error_names_a_misplaced_one() {
 }
 
 #[test]
-fn every_limit_stops_the_work_and_is_told() {
+fn every_limit_stops_the_work_and_is_reported() {
     let small = ArchiveLimits {
         total_bytes: 100_000,
         file_bytes: 50_000,

@@ -177,7 +177,7 @@ fn an_element_that_counts_once_is_refused_twice() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_and_column() {
+fn mistakes_are_reported_with_line_and_column() {
     for (text, expected) in [
         ("", "d.md:1:1: No XML code block found [CB326]"),
         ("# T\n```xml\n<directive/>\n", "d.md:2:1: No XML code block found [CB326]"),
@@ -322,7 +322,7 @@ fn hostile_files_are_refused_quickly() {
 }
 
 #[test]
-fn an_output_that_is_declared_twice_is_told_with_both_places() {
+fn a_duplicate_output_is_reported_with_both_places() {
     let two = |kind: &str| {
         let xml = format!(
             "<directive name=\"a\"><outputs>\n<output name=\"x\" type=\"integer\"/>\n<output name=\"x\" type=\"{kind}\"/>\n</outputs></directive>"

@@ -151,7 +151,7 @@ fn constraints_are_checked() {
 }
 
 #[test]
-fn hidden_fields_are_neither_told_nor_listened_to() {
+fn hidden_fields_are_neither_shown_nor_read() {
     let spec = spec([Field::new("a", Shape::Integer), Field::new("secret", Shape::Integer).or(1).hide()]);
     assert!(!spec.schema().to_string().contains("secret"));
     assert_eq!(spec.parse(r#"{"a": 2}"#).unwrap(), json!({"a": 2, "secret": 1}));

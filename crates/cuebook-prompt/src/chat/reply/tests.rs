@@ -204,7 +204,7 @@ fn a_result_can_be_cast() {
 }
 
 #[test]
-fn a_refusal_is_told_from_an_answer() {
+fn a_refusal_is_not_an_answer() {
     let null = chat(json!({"content": null, "refusal": "I cannot"}));
     assert_eq!(refusal(Api::OpenAiChat, null.clone()), "I cannot");
     assert_eq!(result(Api::OpenAiChat, null), "I cannot");

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_told_from_base64_and_from_a_url() {
+    fn a_path_is_distinguished_from_base64_and_from_a_url() {
         for path in ["photo.png", "./a", "~/x/y", "C:\\a\\b", "/home/me/scan.pdf"] {
             assert!(is_path(path), "{path}");
         }

@@ -127,7 +127,7 @@ fn placeholders_are_named_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn names_are_told_with_their_places_in_the_source() {
+fn names_are_reported_with_their_places_in_the_source() {
     let template = template("\n  Hi $name,\n  ${what}!");
     let source = template.source().text();
     let reads: Vec<(&str, &str)> =

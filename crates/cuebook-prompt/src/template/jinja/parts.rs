@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_names_are_told_apart_as_the_engine_does() {
+    fn words_and_names_are_distinguished_as_in_the_engine() {
         assert_eq!(
             shown("a {{- x -}} b{# c #}\n{% raw %}{{ y }}{% endraw %}\n").as_deref(),
             Ok("a<x>b\n{{ y }}")

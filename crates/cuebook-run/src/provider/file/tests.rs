@@ -39,7 +39,7 @@ fn the_narrowest_pattern_decides_each_detail() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_stand() {
+fn mistakes_are_reported_at_their_places() {
     let (message, hint, line) = wrong("retry: {attempt: 3}\n");
     assert_eq!((message.as_str(), line), ("unknown key `attempt` in `retry`", 4));
     assert_eq!(hint.as_deref(), Some("did you mean `attempts`?"));

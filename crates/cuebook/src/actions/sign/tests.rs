@@ -101,7 +101,7 @@ fn a_signed_tool_can_still_be_run_and_loses_its_lockfile() {
 }
 
 #[test]
-fn many_are_signed_by_a_pattern_and_each_failure_is_told() {
+fn many_are_signed_by_a_pattern_and_each_failure_is_reported() {
     let world = Fixture::new();
     for name in ["one", "two"] {
         world.knowledge(name);

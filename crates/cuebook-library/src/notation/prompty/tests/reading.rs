@@ -18,7 +18,7 @@ fn a_model_is_its_id_or_a_map() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once_and_where() {
+fn all_mistakes_are_reported_together_with_their_places() {
     let yaml = "name: 5\ndescription: [a]\nmetadata: x\nmodel:\n  id: {a: b}\n  connection: 7\n  options:\n    temperature: warm\n    stopSequences: stop\n    allowMultipleToolCalls: 'yes'\n    additionalProperties: []\ninputs: 3\ntools: x\ntemplate:\n  format: [jinja2]\n  parser: {kind: 1, options: x}";
     assert_eq!(
         wrong(yaml),
@@ -248,7 +248,7 @@ fn tools_of_every_kind_are_kept() {
 }
 
 #[test]
-fn tools_of_a_wrong_shape_are_told_with_their_places() {
+fn tools_of_a_wrong_shape_are_reported_with_their_places() {
     assert_eq!(
         wrong(
             "tools:\n  - {name: a}\n  - {name: b, kind: ''}\n  - {name: c, kind: 1}\n  - {kind: function}\n  - x\n  - {name: d, kind: function, strict: 1, parameters: x, bindings: x}\n  - {name: e, kind: function, bindings: {p: 5, q: {}, r: {input: 1}}}\n  - {name: f, kind: function, bindings: [x, {name: g}, {name: h, input: i}, {name: h, input: j}]}\n  - {name: a, kind: mine}"

@@ -97,7 +97,7 @@ fn variables_are_resolved_everywhere_and_only_once() {
 }
 
 #[test]
-fn every_variable_that_is_not_set_is_told_with_its_place() {
+fn every_unset_variable_is_reported_with_its_place() {
     let home = folder(&[]);
     let (found, kind) = refused(
         home.path(),
@@ -228,7 +228,7 @@ fn files_outside_are_refused_whatever_leads_there() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_told_with_path_and_place() {
+fn unusable_files_are_reported_with_path_and_place() {
     let home = folder(&[
         ("bad.json", "{\n  \"a\": }"),
         ("bad.yaml", "a: [\n"),

@@ -90,7 +90,7 @@ fn streamed_calls_are_joined_by_number_in_order() {
 }
 
 #[test]
-fn calls_without_a_number_are_told_apart_by_their_ids() {
+fn calls_without_a_number_are_distinguished_by_their_ids() {
     let piece = |id: Option<&str>, arguments: &str| {
         delta(json!({"tool_calls": [{"id": id, "function": {"name": "f", "arguments": arguments}}]}))
     };
@@ -102,7 +102,7 @@ fn calls_without_a_number_are_told_apart_by_their_ids() {
 }
 
 #[test]
-fn a_refusal_is_certain_and_told_whole() {
+fn a_refusal_is_certain_and_complete() {
     let refused = [
         delta(json!({"content": "Well"})),
         delta(json!({"refusal": "I "})),

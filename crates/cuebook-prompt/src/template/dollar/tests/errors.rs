@@ -22,7 +22,7 @@ fn an_invalid_dollar_has_offset_and_file_place() {
 }
 
 #[test]
-fn the_first_problem_is_the_one_that_is_told() {
+fn the_first_problem_is_reported() {
     let fault = |text| run(text, json!({}), Missing::Error).err().unwrap();
     assert!(matches!(fault("$missing $1"), Fault::Missing { name, .. } if name == "missing"));
     assert!(matches!(fault("$1 $missing"), Fault::Invalid { .. }));

@@ -120,7 +120,7 @@ error main.md:2:7: no template `nothing` found [CB306]
 }
 
 #[test]
-fn a_computed_partial_that_nobody_has_is_an_error_of_the_render() {
+fn a_missing_computed_partial_is_an_error_of_the_render() {
     let case = Case::new("{{>*which}}").with(&[("rules", "")]);
     assert_eq!(
         case.shown_error(json!({"which": "rulez"})),

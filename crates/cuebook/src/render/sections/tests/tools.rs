@@ -47,7 +47,7 @@ fn a_schema_comes_from_the_rust_type_with_its_descriptions() {
 }
 
 #[test]
-fn names_are_told_apart_and_those_of_our_own_tools_are_taken() {
+fn names_of_tools_are_unique_and_ours_are_reserved() {
     let error =
         refused([plain("a", []).tool(ping("x")), plain("b", []).tool(ping("x")).enabled_if(|| false)]);
     assert_eq!(message(&error), "Duplicate tool name registered for prompt.");

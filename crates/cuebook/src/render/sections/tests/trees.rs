@@ -78,7 +78,7 @@ fn a_body_asks_only_for_what_fills_it() {
 }
 
 #[test]
-fn a_summary_that_asks_for_more_is_told_and_not_refused() {
+fn a_summary_with_other_names_is_reported_and_not_refused() {
     let section = Section::of::<Task>("a", "A", "$goal").unwrap();
     let tree = tree([section.map(|section| section.summary("$gaol")).into()]);
     let [note] = tree.notes() else { panic!("{:?}", tree.notes()) };
