@@ -95,3 +95,18 @@ fn sets_and_bytes_are_refused() {
     let text = "{% autoescape t %}{{ html ~ ('<'|safe) }}{% endautoescape %}";
     assert_eq!(render(&environment(), text).expect("renders"), "&lt;<");
 }
+
+#[test]
+fn equal_items_need_no_order_to_be_sorted() {
+    for (text, wanted) in [
+        ("{{ [range(3), range(3)]|sort }}", "[range(0, 3), range(0, 3)]"),
+        ("{{ [{'a': 1}, {'a': 1}]|sort }}", "[{'a': 1}, {'a': 1}]"),
+        ("{{ users|sort(attribute='x')|length }}{{ [none, none]|sort }}", "2[None, None]"),
+    ] {
+        assert_eq!(render(&environment(), text).unwrap_or_else(|error| error.to_string()), wanted, "{text}");
+    }
+    for text in ["{{ users|sort }}", "{{ [none, 1]|sort }}", "{{ {'a': {}, 'b': {}}|dictsort(by='value') }}"]
+    {
+        assert!(render(&environment(), text).is_err(), "{text}");
+    }
+}

@@ -69,8 +69,14 @@ fn fold<'r>(call: &Call<'_, 'r>, value: Val<'r>, case_sensitive: bool) -> Result
     }
 }
 
-/// Sorts items by their keys, and gives the first error of a comparison.
-fn sorted<'r, T>(call: &Call<'_, 'r>, mut keyed: Vec<(Val<'r>, T)>, reverse: bool) -> Result<Vec<T>> {
+/// Sorts items by their keys, and gives the first error of a comparison. `listed` keys are those of lists in Python, so equal ones need
+/// no order.
+fn sorted<'r, T>(
+    call: &Call<'_, 'r>,
+    mut keyed: Vec<(Val<'r>, T)>,
+    reverse: bool,
+    listed: bool,
+) -> Result<Vec<T>> {
     let mut failure = None;
     keyed.sort_by(|(left, _), (right, _)| {
         if failure.is_some() {
@@ -79,6 +85,7 @@ fn sorted<'r, T>(call: &Call<'_, 'r>, mut keyed: Vec<(Val<'r>, T)>, reverse: boo
         let (left, right) = if reverse { (right, left) } else { (left, right) };
         match compare(call.render, left, right) {
             Ok(order) => order.unwrap_or(Ordering::Equal),
+            Err(_) if listed && equal(call.render, left, right).is_ok_and(|same| same) => Ordering::Equal,
             Err(error) => {
                 failure = Some(error);
                 Ordering::Equal
@@ -142,7 +149,7 @@ pub(super) fn dictsort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         let by = fold(call, if by_value { value.clone() } else { key.clone() }, case_sensitive)?;
         Ok((by, Val::tuple(vec![key, value])))
     });
-    Ok(Val::list(sorted(call, pairs.collect::<Result<_>>()?, reverse)?))
+    Ok(Val::list(sorted(call, pairs.collect::<Result<_>>()?, reverse, false)?))
 }
 
 fn pairs<'r>(call: &Call<'_, 'r>) -> Result<Vec<(Val<'r>, Val<'r>)>> {
@@ -199,7 +206,7 @@ pub(super) fn groupby<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         keyed.push((fold(call, key.clone(), case_sensitive)?, (key, item)));
     }
     let mut groups: Vec<(Val<'r>, Vec<Val<'r>>)> = Vec::new();
-    for (key, item) in sorted(call, keyed, false)? {
+    for (key, item) in sorted(call, keyed, false, false)? {
         if let Some((last, items)) = groups.last_mut()
             && equal(
                 call.render,
@@ -312,14 +319,11 @@ pub(super) fn sort<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         };
         keyed.push((key, item));
     }
-    // One item, and several undefined ones, are in order without a comparison.
+    // One item is in order without a comparison.
     for (key, _) in keyed.iter().skip(1) {
         call.render.refuse_missing(key)?;
     }
-    if keyed.iter().all(|(key, _)| key.value.is_undefined()) {
-        return Ok(Val::list(keyed.into_iter().map(|(_, item)| item).collect()));
-    }
-    Ok(Val::list(sorted(call, keyed, reverse)?))
+    Ok(Val::list(sorted(call, keyed, reverse, true)?))
 }
 
 /// The key of an item for attributes such as `age,name`.
