@@ -28,7 +28,7 @@ pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
 pub use mock::MockArgs;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
-pub use stubs::StubsArgs;
+pub use stubs::{StubsArgs, StubsLanguage};
 #[cfg(feature = "studio")]
 pub use studio::StudioArgs;
 pub use thread::{

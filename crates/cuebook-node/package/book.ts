@@ -219,6 +219,19 @@ export class Book<P = AnyPrompts> {
     return this.#call("test", () => JSON.stringify({ targets }));
   }
 
+  /**
+   * Like `test`, but it waits: a test runner has to know its tests before they run.
+   *
+   * @internal
+   */
+  testNow(targets: string[]): CaseFileResult[] {
+    try {
+      return JSON.parse(host.performNow(this.#native, "test", JSON.stringify({ targets }))) as CaseFileResult[];
+    } catch (error) {
+      throw thrown(error);
+    }
+  }
+
   /** Tries injection strings in every input, and reports whether roles, messages and tools stay the same. */
   attack(id: IdOf<P>, variables?: Variables, options?: RenderOptions): Promise<Document & { breaches: Document[] }> {
     return this.#call("attack", () => this.#values(id, variables, options));
@@ -239,6 +252,11 @@ export class Book<P = AnyPrompts> {
     options: { name?: string; category?: string; strict?: boolean } = {},
   ): Promise<Document & { files: { path: string; text: string }[]; lossless: boolean }> {
     return this.#call("convert", () => JSON.stringify({ prompt: id, to, ...options }));
+  }
+
+  /** The TypeScript module with the types of the prompts, as `cuebook stubs --lang ts` writes it; with `zod`, also schemas. */
+  stubs(options: { zod?: boolean } = {}): Promise<string> {
+    return this.#call("stubs", () => JSON.stringify(options));
   }
 
   /** The messages of a text: a line such as `user:` begins one. The text counts as an author's. */

@@ -23,6 +23,7 @@ interface Host {
   renderLater(book: NativeBook, number: number, values: string): void;
   adopt(object: object, number: number): string;
   start(book: NativeBook, number: number, call: string, values: string): void;
+  performNow(book: NativeBook, call: string, values: string): string;
   run(book: NativeBook, number: number, call: string, values: string): void;
   tokens(render: number, number: number, model: string | undefined): void;
   converse(render: number, number: number, values: string): void;

@@ -175,6 +175,24 @@ export class Rendered {
     return { model: this.model, contents, config: { ...(generationConfig as object | undefined), ...config } };
   }
 
+  /**
+   * The body for OpenAI's chat API, whichever model is asked.
+   *
+   * @internal
+   */
+  chat(): OpenAIBody {
+    return this.#read("chat");
+  }
+
+  /**
+   * The functions of the book behind tools.
+   *
+   * @internal
+   */
+  get functions(): ReadonlyMap<string, ToolFunction> {
+    return this.#tools ?? new Map();
+  }
+
   /** The tokens of the request, counted for a model; by default the prompt's own. */
   tokens(model?: string): Promise<Tokens> {
     return call<Tokens>((number) => host.tokens(this.number, number, model));

@@ -77,7 +77,8 @@ export interface RenderOptions extends Context {
 /** A message of a conversation, as `cuebook render --as messages` prints it. */
 export interface Message {
   role: string;
-  content: unknown;
+  /** Its parts: texts, pictures and other media. */
+  content: { kind: string; value: any; [more: string]: any }[];
   [more: string]: any;
 }
 

@@ -24,6 +24,7 @@ impl Project {
             }
             "resolve" => self.resolve(given),
             "check" => self.check(given),
+            "stubs" => Ok(json!(cuebook_lab::stubs::typescript(self.prompts(), given.is_set("zod"))?)),
             "caseFiles" => self.case_files(given),
             "test" => self.test(given),
             "attack" => self.attack(given),

@@ -1,7 +1,7 @@
 //! What JavaScript asks of a render. Offsets are those of its texts: units of UTF-16, not bytes.
 
 use cuebook::chat::reply;
-use cuebook::chat::wire::Api;
+use cuebook::chat::wire::{Api, Request, body};
 use cuebook::tokens::Tokenizer;
 use cuebook::{Diagnostic, Rendered as Text, Result};
 use cuebook_lab::explain::{Answer, Explanation, Position, label};
@@ -22,6 +22,7 @@ pub fn read(explanation: &Explanation, what: &str, argument: Option<&str>) -> Re
             let wire = argument.map_or_else(|| rendered.wire(), |format| rendered.wire_as(format))?;
             json!({"body": wire.body, "notes": notes(&wire.notes)})
         }
+        "chat" => chat(rendered)?,
         "segments" => json!(rendered.segments()),
         "explain" => {
             let offset = argument.and_then(|offset| offset.parse().ok()).unwrap_or(usize::MAX);
@@ -57,6 +58,21 @@ pub fn api(rendered: &Text, format: Option<&str>) -> Result<Api> {
     let model = rendered.prompt().model.as_ref();
     let provider = format.or(model.and_then(|model| model.provider.as_deref())).unwrap_or("openai");
     Api::choose(provider, model.and_then(|model| model.api_type.as_deref()))
+}
+
+/// The body for OpenAI's chat API, whichever model is asked. Adapters make the values of other libraries from it.
+fn chat(rendered: &Text) -> Result<Json> {
+    let api = Api::choose("openai", None)?;
+    let prompt = rendered.prompt();
+    let mut model = prompt.model.clone().unwrap_or_default();
+    if model.id.is_empty() {
+        // A program that names its model itself has no use for this name.
+        "any".clone_into(&mut model.id);
+    }
+    let (messages, _) = rendered.messages_for(api)?;
+    let request =
+        Request { model: &model, messages: &messages, tools: &rendered.tools(), outputs: &prompt.outputs };
+    Ok(body(api, &request)?.body)
 }
 
 /// What a provider's reply says: the text or outputs, or the calls of tools.

@@ -10,7 +10,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the suite needs from the registry of npm. The package itself needs nothing.
-const NEEDED: [&str; 2] = ["typescript@>=5", "@types/node@>=20"];
+const NEEDED: [&str; 11] = [
+    "typescript@>=5",
+    "@types/node@>=20",
+    "zod@>=4",
+    "vitest@>=3",
+    "openai@>=6",
+    "@anthropic-ai/sdk@>=1",
+    "@google/genai@>=2",
+    "ai@>=6",
+    "@modelcontextprotocol/sdk@>=1",
+    "express@>=5",
+    "@types/express@>=5",
+];
 
 /// The folder of the profile that this test was built with, such as `target/debug`.
 fn profile() -> PathBuf {
@@ -101,6 +113,6 @@ fn the_package_builds_and_its_tests_pass() {
     files.sort();
     assert!(files.len() >= 8, "{files:?}");
     let mut node = Command::new("node");
-    node.args(["--test", "--test-reporter", "dot"]).args(files).current_dir(&tests);
+    node.args(["--test", "--test-timeout=120000", "--test-reporter", "dot"]).args(files).current_dir(&tests);
     run(node.env("CUEBOOK_REPOSITORY", krate.join("../.."))).unwrap();
 }

@@ -15,6 +15,7 @@ for (const [, info, text] of readFileSync(chapter, "utf8").matchAll(/^```([^\n]*
   } else if (info === "ts") {
     pieces += 1;
     const code = text.replace(/^import .*?;$/gms, (line) => (imports.push(line), "")).replace(/^export /gm, "");
+    if (/\bexport\b/.test(code)) throw new Error(`a piece cannot be run: ${code}`);
     steps.push(`expect("");\n${code}`);
   } else if (info === "text") {
     steps.push(`expect(${JSON.stringify(text)});`);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import { test } from "node:test";
 
-import { Answers, greetings, open } from "./projects.js";
+import { MockModel as Answers } from "cuebook/testing";
+import { greetings, open } from "./projects.js";
 
 test("hooks and providers take part", async () => {
   const book = open({ "prompts/review/template.md": "Review {{ git.branch }} for {{ who }}." });

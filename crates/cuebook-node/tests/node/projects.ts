@@ -66,28 +66,3 @@ user:
 export function greetings(): Book {
   return open({ "prompts/greeting/template.md": GREETING, "prompts/reply.prompty": CHAT });
 }
-
-/** A model that gives prepared answers, in the form of OpenAI's chat API. */
-export class Answers {
-  readonly asked: any[] = [];
-  readonly #answers: object[] = [];
-
-  say(text: string): this {
-    return this.#add({ role: "assistant", content: text }, "stop");
-  }
-
-  call(name: string, values: object): this {
-    const call = { id: `call-${this.#answers.length + 1}`, type: "function", function: { name, arguments: JSON.stringify(values) } };
-    return this.#add({ role: "assistant", content: null, tool_calls: [call] }, "tool_calls");
-  }
-
-  #add(message: object, finish: string): this {
-    this.#answers.push({ id: "a", object: "chat.completion", choices: [{ index: 0, message, finish_reason: finish }] });
-    return this;
-  }
-
-  readonly ask = (body: object): object => {
-    this.asked.push(body);
-    return this.#answers.shift() ?? {};
-  };
-}

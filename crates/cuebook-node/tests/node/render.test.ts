@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 import * as cuebook from "cuebook";
@@ -156,4 +157,20 @@ test("an included value stays a value", () => {
     rendered.messages().map((message) => message.role),
     ["user"],
   );
+});
+
+test("the declarations of the package are valid under every check", () => {
+  const require = createRequire(import.meta.url);
+  const modules = dirname(dirname(require.resolve("cuebook/package.json")));
+  const root = project({
+    "tsconfig.json": JSON.stringify({
+      compilerOptions: { module: "node16", strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: ["node"], lib: ["es2022"] },
+      files: ["one.mts", "two.cts"],
+    }),
+    "one.mts": ["", "/ai", "/mcp", "/promptfoo", "/testing"].map((part, at) => `export * as all${at} from "cuebook${part}";\n`).join(""),
+    "two.cts": 'import cuebook = require("cuebook");\nexport const text: string = cuebook.Book.open(".").render("p").text;\n',
+  });
+  symlinkSync(modules, join(root, "node_modules"));
+  const done = spawnSync(process.execPath, [join(modules, "typescript/bin/tsc"), "-p", root], { encoding: "utf8" });
+  assert.deepEqual([done.status, done.stdout], [0, ""]);
 });

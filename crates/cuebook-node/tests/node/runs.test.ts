@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { Book, CuebookError, type RunEvent } from "cuebook";
+import { CuebookProvider } from "cuebook/promptfoo";
 import { home, project } from "./projects.js";
 
 const PROMPT = `---
@@ -139,4 +140,12 @@ test("what keeps a run from starting is thrown", async () => {
     for await (const _ of run);
   }, { name: "PromptNotFoundError" });
   await assert.rejects(book.events("none"), { name: "ExecuteError" });
+});
+
+test("promptfoo's provider runs a prompt", async () => {
+  const provider = new CuebookProvider({ id: "ours", config: { project: book.root, prompt: "answer", provider: "local" } });
+  const answer = await provider.callApi("ignored", { vars: { question: "Why?" } });
+  assert.deepEqual([answer.output, answer.error], ["You asked: Why?", undefined]);
+  assert.deepEqual(answer.tokenUsage, { total: 15, prompt: 10, completion: 5 });
+  assert.ok(answer.cost! > 0 && answer.metadata!["status"] === "completed");
 });
