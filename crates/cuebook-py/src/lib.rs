@@ -46,6 +46,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("DIRECTIVE_INSTRUCTION", cuebook::prompt::Wording::default().instruction)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

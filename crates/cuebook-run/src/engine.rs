@@ -24,6 +24,19 @@ use crate::verify::Verify;
 use crate::watch::Watch;
 
 /// Executes items of projects.
+///
+/// ```
+/// use cuebook::items::Spaces;
+/// use cuebook_run::{Engine, ExecuteRequest};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// let engine = Engine::new(Spaces::new(folder.path(), None));
+/// let found = engine.execute(&ExecuteRequest::knowledge("rye/core/directive-metadata-reference"))?;
+/// assert_eq!(found.to_json()["status"], "success");
+/// let error = engine.execute(&ExecuteRequest::tool("desk/oder")).unwrap_err();
+/// assert_eq!(error.diagnostic().message, "Tool not found: desk/oder");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 pub struct Engine {
     spaces: Spaces,
     settings: Settings,

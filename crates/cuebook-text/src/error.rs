@@ -136,6 +136,16 @@ impl ErrorKind {
 /// An error of any stage.
 ///
 /// `Display` is one line. `Debug` is the report with excerpts, so that a `main` that returns a `Result` prints something readable.
+///
+/// ```
+/// use cuebook_text::error::{Code, Diagnostic, Error, ErrorKind};
+///
+/// let finding = Diagnostic::new(Code::BadInput, "the port is not a number").hint("write a number: cuebook serve --port 8080");
+/// let error = Error::new(ErrorKind::Usage, finding);
+/// assert_eq!((error.kind(), error.code()), (ErrorKind::Usage, Code::BadInput));
+/// assert_eq!(error.diagnostic().advice().as_deref(), Some("write a number"));
+/// assert!(error.report(false).contains("the port is not a number"));
+/// ```
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 

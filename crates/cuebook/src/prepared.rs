@@ -46,6 +46,20 @@ use included::IncludedPrompt;
 pub use included::findings as included_findings;
 
 /// A prompt that has been found, read and compiled.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuebook::{Book, Context, variables};
+///
+/// let context = Arc::new(Context::default());
+/// let prepared = Book::open(".").prepare("general_system", &context)?;
+/// for name in ["Ada", "Bo"] {
+///     let rendered = prepared.render(&variables! { agent_name: name }, &context)?;
+///     assert!(rendered.text().contains(name));
+/// }
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 pub struct Prepared {
     prompt: Arc<Prompt>,
     found: Found,

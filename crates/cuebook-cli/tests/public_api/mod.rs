@@ -37,6 +37,63 @@ fn the_public_api_is_listed() {
     assert!(changed.is_empty(), "the public API changed; {hint}\n{}", changed.join("\n"));
 }
 
+/// Where programs begin.
+const ENTRY_POINTS: [&str; 24] = [
+    "cuebook::Book",
+    "cuebook::Context",
+    "cuebook::Error",
+    "cuebook::Freshness",
+    "cuebook::Message",
+    "cuebook::Prepared",
+    "cuebook::RenderBuilder",
+    "cuebook::Rendered",
+    "cuebook::Variables",
+    "cuebook::actions::load::LoadRequest",
+    "cuebook::actions::search::SearchRequest",
+    "cuebook::actions::sign::SignRequest",
+    "cuebook::chat::Wire",
+    "cuebook::chat::reply::Sse",
+    "cuebook::dialect::Dialect",
+    "cuebook::hooks::Hooks",
+    "cuebook::sections::SectionType",
+    "cuebook::sections::Tree",
+    "cuebook::template::engine::Engine",
+    "cuebook_run::Engine",
+    "cuebook_run::ExecuteRequest",
+    "cuebook_run::RunRequest",
+    "cuebook_run::Thread",
+    "cuebook_template::Environment",
+];
+
+#[test]
+fn every_entry_point_has_an_example() {
+    let crates = crates::Crates::read(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    let missing = ENTRY_POINTS.iter().filter(|path| {
+        let path: Vec<String> = path.split("::").map(str::to_owned).collect();
+        let found = crates.resolve(&path[..1], &[&["crate".to_owned()], &path[1..]].concat());
+        let Some(crates::Found::Items(_, items)) = found else { panic!("{path:?} does not exist") };
+        !items.into_iter().any(has_example)
+    });
+    assert_eq!(missing.collect::<Vec<_>>(), [&""; 0], "its documentation needs an example");
+}
+
+/// Whether the documentation of an item has an example that runs.
+fn has_example(item: &syn::Item) -> bool {
+    let attributes = match item {
+        syn::Item::Enum(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Trait(item) => &item.attrs,
+        _ => return false,
+    };
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => {
+            let text = quote::ToTokens::to_token_stream(&pair.value).to_string();
+            text.trim_matches(['"', ' ']).starts_with("```")
+        }
+        _ => false,
+    })
+}
+
 #[test]
 fn a_listing_names_what_programs_can_reach() {
     let folder = tempfile::tempdir().unwrap();

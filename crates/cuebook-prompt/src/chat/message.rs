@@ -63,6 +63,17 @@ impl fmt::Display for Role {
 }
 
 /// What one of them says.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::fs::create_dir_all(folder.path().join("prompts")).unwrap();
+/// # std::fs::write(folder.path().join("prompts/reply.prompty"), "---\nmodel: gpt-4o\ninputs:\n  - {name: letter, kind: string}\n---\nsystem:\nBe brief.\nuser:\n{{ letter }}\n").unwrap();
+/// # let book = cuebook::Book::open(folder.path());
+/// let messages = book.prompt("reply").var("letter", "Where is order 7?").render()?.messages()?;
+/// assert_eq!(messages[1].role.as_str(), "user");
+/// assert_eq!(messages[1].texts().collect::<String>().trim(), "Where is order 7?");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// Who says it.

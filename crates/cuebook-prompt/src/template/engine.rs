@@ -89,6 +89,41 @@ impl Job<'_> {
 }
 
 /// A template engine.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuebook::source::Source;
+/// use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
+/// use cuebook::template::page::{Page, StandaloneOutline};
+/// use cuebook::variables::Scope;
+///
+/// /// Texts without tags.
+/// #[derive(Debug)]
+/// struct Plain;
+///
+/// struct Text(Arc<Source>);
+///
+/// impl Engine for Plain {
+///     fn compile(&self, job: Job<'_>) -> cuebook::Result<Box<dyn Compiled>> {
+///         Ok(Box::new(Text(job.source)))
+///     }
+/// }
+///
+/// impl Compiled for Text {
+///     fn render(&self, _: &Arc<Scope>, limit: usize) -> cuebook::Result<Output> {
+///         let mut page = Page::new(&self.0, limit);
+///         page.literal(0..self.0.text().len())?;
+///         Ok(page.finish())
+///     }
+///
+///     fn outline(&self) -> Arc<dyn Outline> {
+///         Arc::new(StandaloneOutline::new(&self.0, std::iter::empty()))
+///     }
+/// }
+///
+/// let book = cuebook::Book::open("my-prompts").with_engine("plain", Plain);
+/// ```
 pub trait Engine: Send + Sync + fmt::Debug {
     /// Reads a template and all that it names. Syntax errors are found here, with their places.
     fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>>;

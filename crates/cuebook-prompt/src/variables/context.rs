@@ -16,6 +16,16 @@ use crate::prompt::Returns;
 use crate::source::Source;
 
 /// The circumstances of a render: who asks, in which session, in what language.
+///
+/// ```
+/// use cuebook::{Agent, Book, Context, Variables};
+///
+/// let agent = Agent { variables: Variables::new().set("agent_name", "Rumi"), ..Agent::default() };
+/// let context = Context { agent, session_id: Some("s1".into()), ..Context::default() };
+/// let rendered = Book::open(".").render("general_system", &Variables::new(), &context)?;
+/// assert!(rendered.text().contains("Rumi"));
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// The agent that the prompt is for, with its `prompt_variables`.

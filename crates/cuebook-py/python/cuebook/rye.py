@@ -7,10 +7,12 @@ from functools import lru_cache
 from typing import Any, Callable, Mapping
 
 from ._book import Book
+from ._native import DIRECTIVE_INSTRUCTION
 from .errors import CuebookError, ExecuteError, IntegrityError, ItemNotFoundError
 
 __all__ = [
     "CuebookError",
+    "DIRECTIVE_INSTRUCTION",
     "ExecuteError",
     "IntegrityError",
     "ItemNotFoundError",

@@ -31,6 +31,13 @@ use crate::turn::Start;
 use crate::watch::Watch;
 
 /// A prompt of any dialect that is to be run.
+///
+/// ```
+/// use cuebook_run::RunRequest;
+///
+/// let request = RunRequest::new("reply").var("letter", "Where is order 7?").model("gpt-4o").limit("turns", 5);
+/// assert_eq!(request.limit_overrides["turns"], 5);
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
     /// Its id, or the path of its file.

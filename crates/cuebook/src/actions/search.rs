@@ -37,6 +37,14 @@ const SHARE: usize = 2_000;
 const MAX_THREADS: usize = 8;
 
 /// What is searched for.
+///
+/// ```
+/// use cuebook::actions::search::SearchRequest;
+/// use cuebook::items::SpaceKind;
+///
+/// let request = SearchRequest { space: Some(SpaceKind::System), ..SearchRequest::new("tool.rye.core.*", "subprocess") };
+/// assert_eq!(request.scope, "tool.rye.core.*");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// A type and a part of its ids, as in `tool.rye.core.*`.

@@ -21,6 +21,20 @@ use crate::variables::{HookTexts, LateScope, Scope, Supplier};
 ///
 /// The origins are kept in the form in which they were recorded and joined with files, variables and layers when a caller
 /// asks, so that a render without such a question does not pay for the answer.
+///
+/// ```
+/// use cuebook::{Book, Origin};
+///
+/// let rendered = Book::open(".").prompt("general_system").var("agent_name", "Rumi").render()?;
+/// let at = rendered.text().find("Rumi").unwrap();
+/// match rendered.span_at(at).unwrap().origin {
+///     Origin::Value { shown, .. } => assert_eq!(shown[0].path, "agent_name"),
+///     other => panic!("{other:?}"),
+/// }
+/// let text: String = rendered.spans().map(|span| &rendered.text()[span.range]).collect();
+/// assert_eq!(text, rendered.text());
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Rendered {
     text: String,

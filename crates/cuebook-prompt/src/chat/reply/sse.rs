@@ -32,6 +32,17 @@ impl SseEvent {
 
 /// Understands a stream of events. An event is complete at the empty line behind it; one that the end of the stream cuts
 /// off is dropped, as the standard says.
+///
+/// ```
+/// use cuebook::chat::reply::Sse;
+///
+/// let mut sse = Sse::new();
+/// assert!(sse.feed(b"data: {\"delta\": \"Hel").is_empty());
+/// for event in sse.feed(b"lo\"}\n\n") {
+///     assert_eq!(event?.json()?["delta"], "Hello");
+/// }
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Sse {
     longest: usize,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -117,6 +118,14 @@ def normalize_component_key(key: str, *, owner: str) -> str:
 def callable_accepts_session_kwarg(function: Callable[..., Any]) -> bool:
     """Whether a function has a keyword-only parameter `session`."""
     return any(one.name == "session" and one.kind is one.KEYWORD_ONLY for one in _parameters(function) or ())
+
+
+@functools.lru_cache(maxsize=256)
+def accepts_keyword(function: Callable[..., Any], name: str) -> bool:
+    """Whether a function can be called with a keyword argument of this name."""
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    found = _parameters(function)
+    return found is None or any(one.name == name and one.kind in kinds or one.kind is one.VAR_KEYWORD for one in found)
 
 
 def callable_requires_positional_argument(function: Callable[..., Any]) -> bool:

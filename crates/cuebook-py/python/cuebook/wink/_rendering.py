@@ -16,6 +16,7 @@ from ._base import (
     SectionPath,
     SectionVisibility,
     VisibilityExpansionRequired,
+    accepts_keyword,
 )
 from ._disclosure import create_open_sections_handler, create_read_section_handler, summary_suffix
 from ._registry import RegistrySnapshot, SectionNode
@@ -179,7 +180,10 @@ class PromptRenderer:
         try:
             if override is not None:
                 body = override if isinstance(override, str) else override.body
-                return section.render_override(body, given, node.depth, node.number, node.path)
+                if accepts_keyword(type(section).render_override, "depth"):
+                    return section.render_override(body, given, node.depth, node.number, node.path)
+                # `def render_override(self, override_body, params, *, path)` is enough.
+                return section.render_override(body, given, path=node.path)  # type: ignore[call-arg]
             return section.render(given, node.depth, node.number, path=node.path, visibility=visibility)
         except VisibilityExpansionRequired:
             raise

@@ -14,6 +14,7 @@ from ._base import (
     PromptValidationError,
     SectionPath,
     SectionVisibility,
+    accepts_keyword,
     normalize_component_key,
     normalize_enabled_predicate,
     normalize_visibility_selector,
@@ -169,7 +170,10 @@ class Section(GenericParamsSpecializer[ParamsT]):
         visibility: SectionVisibility | None = None,
     ) -> str:
         """Its heading, its body and the examples of its tools."""
-        body = self.render_body(params, visibility=visibility, path=path, session=session)
+        # A subclass takes what it needs: `def render_body(self, params, *, path)` is enough.
+        given: dict[str, Any] = {"visibility": visibility, "path": path, "session": session}
+        taken = {name: value for name, value in given.items() if accepts_keyword(type(self).render_body, name)}
+        body = self.render_body(params, **taken)
         return self._whole(body, depth, number, path)
 
     def render_override(

@@ -153,6 +153,15 @@ pub(super) struct Filling {
 }
 
 /// A prompt as a tree of sections.
+///
+/// ```
+/// use cuebook::sections::{Section, Setting, Tree};
+///
+/// let task = Section::new("task", "Task", "Answer the letter.");
+/// let tree = Tree::builder("desk", "clerk").section(task).model("openai", "gpt-4o").build()?;
+/// assert_eq!(tree.render(&Setting::new(&[]))?.into_rendered().text(), "# Task\n\nAnswer the letter.");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 pub struct Tree {
     /// The namespace.
     pub ns: String,
