@@ -186,14 +186,22 @@ impl Book {
             None => Context::default(),
         };
         drop(failure::take());
-        let explanation = py.detach(|| {
-            let book = self.of(is_path);
-            let context = Context { unknown: unknown(allow_unknown), ..context };
-            let prepared = book.prepare(prompt, &context)?;
-            let rendered = prepared.render(&variables, &Arc::new(context))?;
-            Ok(Explanation::new(prepared, rendered))
+        let context = Context { unknown: unknown(allow_unknown), ..context };
+        let made = py.detach(|| {
+            let prepared = self.of(is_path).prepare(prompt, &context)?;
+            // Functions of this process run in the thread of their caller.
+            let waits = self.functions.is_empty() && prepared.runs_code(&context);
+            let work = move || {
+                let rendered = prepared.render(&variables, &Arc::new(context))?;
+                Ok(Explanation::new(prepared, rendered))
+            };
+            if waits { Ok(Err(work)) } else { work().map(Ok) }
         });
-        Ok(Rendered { explanation: explanation.or_raise(py)? })
+        let explanation = match made.or_raise(py)? {
+            Ok(explanation) => explanation,
+            Err(work) => calls::interruptible(py, work)?.or_raise(py)?,
+        };
+        Ok(Rendered { explanation })
     }
 
     /// What is wrong with variables for a prompt.

@@ -1,5 +1,8 @@
 //! Functions of Python that the engine calls: hooks, providers, filters, tests and tools.
 
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
 use cuebook::hooks::{HookContext, HookError, Subject, Values};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use pyo3::IntoPyObjectExt;
@@ -31,6 +34,42 @@ pub fn run(py: Python<'_>, function: &Py<PyAny>, arguments: Bound<'_, PyTuple>) 
     let answer = function.bind(py).call1(arguments)?;
     let settle = py.import("cuebook._values")?.getattr("settle")?;
     settle.call1((answer,))?.into_py_any(py)
+}
+
+/// How long a call waits before it asks whether Python has a signal.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Does work that waits for sandboxed hooks in a thread of its own, so that Ctrl-C ends the wait. The hook then ends at its own limit of
+/// time, or with the program. Only the main thread of Python gets signals; any other one does the work itself.
+pub fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> cuebook::Result<T> + Send + 'static,
+) -> PyResult<cuebook::Result<T>> {
+    let threading = py.import("threading")?;
+    let current = threading.call_method0("current_thread")?;
+    if !current.is(&threading.call_method0("main_thread")?) {
+        return Ok(py.detach(work));
+    }
+    let (sender, mut receiver) = sync_channel(1);
+    let thread = std::thread::Builder::new().name("cuebook render".to_owned()).stack_size(8 << 20);
+    // After Ctrl-C the answer is not needed.
+    thread.spawn(move || drop(sender.send(work())))?;
+    loop {
+        let answer;
+        (receiver, answer) = py.detach(move || {
+            let answer = receiver.recv_timeout(PAUSE);
+            (receiver, answer)
+        });
+        match answer {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                let message = "the render thread ended without a result";
+                let diagnostic = Diagnostic::new(Code::RenderFailed, message);
+                return Ok(Err(Error::new(ErrorKind::PromptRender, diagnostic)));
+            }
+        }
+    }
 }
 
 /// An exception in one line: its type, and what it says.

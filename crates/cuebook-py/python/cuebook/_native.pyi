@@ -3,6 +3,7 @@
 import os
 from typing import Any, Callable
 
+DIRECTIVE_INSTRUCTION: str
 __version__: str
 
 _Functions = list[tuple[str, str, Callable[..., Any]]]
