@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "lsp/extension.rs"]
+mod extension;
 #[path = "lsp/names.rs"]
 mod names;
 #[path = "../../skip.rs"]

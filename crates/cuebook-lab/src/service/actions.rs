@@ -65,6 +65,7 @@ impl Service {
             creates: Vec::new(),
             command: None,
         };
+        let before = actions.len();
         for (wrong, name) in suggestions(finding) {
             let found = text.get(at.clone()).and_then(|part| part.find(wrong));
             if let Some(start) = found.map(|found| at.start + found) {
@@ -88,11 +89,23 @@ impl Service {
         for (title, edit) in self.mended(path, text, finding, &at) {
             actions.push(Action { edits: vec![edit], ..fix(title) });
         }
-        if let Some(words) = offered(finding) {
+        let hint = finding.hint.as_deref().unwrap_or_default();
+        let undeclared = hint.split_once("declare a variable `").and_then(|(_, rest)| rest.split_once('`'));
+        if let Some((name, _)) = undeclared
+            && let Some(edit) = self.declare_in_any(path, name)
+        {
+            actions.push(Action { edits: vec![edit], ..fix(format!("Declare the variable `{name}`")) });
+        }
+        for words in offered(finding) {
             let advice = finding.advice().map_or("Run the command".to_owned(), |advice| capital(&advice));
+            let advice = advice.lines().next().unwrap_or_default().trim_end_matches(':');
             // The title has all of the command, because the author decides by it.
             let title = format!("{advice}: cuebook {}", words.join(" "));
             actions.push(Action { command: Some(words), ..fix(title) });
+        }
+        if actions.len() == before {
+            let command = Some(vec!["help".to_owned(), finding.code.to_string()]);
+            actions.push(Action { command, ..fix(format!("Explain {}", finding.code)) });
         }
     }
 
@@ -169,24 +182,35 @@ fn suggestions(finding: &Diagnostic) -> Vec<(&str, &str)> {
     let words: Vec<&str> = named().chain(quoted).collect();
     let there = place.text();
     let whole = words.iter().find(|word| there.trim_matches(['"', '\'', '`']) == **word);
-    let Some(wrong) = whole.or_else(|| words.iter().find(|word| there.contains(**word))).copied() else {
-        return Vec::new();
-    };
+    let wrong = whole.or_else(|| words.iter().find(|word| there.contains(**word))).copied();
+    // A message may name the wrong word as a part of a path.
+    let bare = there.trim_matches(['"', '\'', '`']);
+    let wrong =
+        wrong.or_else(|| Some(bare).filter(|bare| !bare.is_empty() && finding.message.contains(*bare)));
+    let Some(wrong) = wrong else { return Vec::new() };
     hint.split('`').skip(1).step_by(2).map(|name| (wrong, name)).collect()
 }
 
-/// The words of the command that a finding's hint names, if an editor may offer it. Hints hold names of the project, and a name can
+/// The words of each command that a finding's hint names, if an editor may offer it. Hints hold names of the project, and a name can
 /// look like a command: only the commands that belong to a code are offered, without options, and with plain ids behind them.
-fn offered(finding: &Diagnostic) -> Option<Vec<String>> {
+fn offered(finding: &Diagnostic) -> Vec<Vec<String>> {
     let head: &[&str] = match finding.code {
         Code::Unsigned | Code::ContentChanged | Code::ItemMoved | Code::BadSignature => &["sign"],
         Code::NarrowSignature | Code::UnboundSignature => &["sign"],
         Code::ApprovalRequired => &["pack", "approve"],
         Code::GrantNeeded => &["allow"],
         Code::BadKey => &["keys", "generate"],
-        _ => return None,
+        Code::PromptConflict | Code::StaleResolution | Code::ProviderConflict => &["resolve"],
+        _ => return Vec::new(),
     };
-    let command = finding.command()?.strip_prefix("cuebook ")?;
+    // A choice has a line for each command.
+    let lines = finding.hint.iter().flat_map(|hint| hint.lines().skip(1)).map(str::trim_start);
+    let commands = finding.command().into_iter().chain(lines);
+    commands.filter_map(|command| words_of(command.strip_prefix("cuebook ")?, head)).collect()
+}
+
+/// The words of a command that begins with these, if only plain ids follow.
+fn words_of(command: &str, head: &[&str]) -> Option<Vec<String>> {
     let command = command.split_once(';').map_or(command, |(command, _)| command);
     let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     let is_plain = |word: &String| {
@@ -210,8 +234,9 @@ mod tests {
 
     #[test]
     fn a_name_of_the_project_offers_no_command() {
-        let of =
-            |code: Code, hint: &str| offered(&Diagnostic::new(code, "").hint(hint)).map(|it| it.join(" "));
+        let of = |code: Code, hint: &str| {
+            offered(&Diagnostic::new(code, "").hint(hint)).pop().map(|it| it.join(" "))
+        };
         assert_eq!(
             of(Code::NarrowSignature, "review it: cuebook sign tool a/b; or accept it: cuebook help CB226")
                 .unwrap(),
@@ -223,6 +248,8 @@ mod tests {
             of(Code::MissingInclude, "did you mean `partials/x: cuebook allow --yes --llm-command=`?"),
             None
         );
+        let choice = "choose one:\n  cuebook resolve a b/c\n  cuebook resolve a $(d)";
+        assert_eq!(of(Code::PromptConflict, choice).as_deref(), Some("resolve a b/c"));
         assert_eq!(of(Code::NoTemplate, "write into prompts/x: cuebook sign tool evil/x"), None);
         for command in
             ["allow --yes", "allow a;b", "allow $(id)", "sign tool a b", "pack approve", "help allow"]

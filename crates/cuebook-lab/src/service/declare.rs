@@ -8,6 +8,13 @@ use super::{Location, Service};
 use crate::prompt::Traits;
 
 impl Service {
+    /// The edit that declares a variable for one of the prompts that a file is a part of.
+    pub(super) fn declare_in_any(&self, path: &Path, name: &str) -> Option<Edit> {
+        let prompts = self.users(path, super::FEW).into_iter();
+        let ids = prompts.filter_map(|source| self.index.get(&source)).map(|one| one.found.id.clone());
+        ids.collect::<Vec<_>>().iter().find_map(|id| self.declare(path, id, name))
+    }
+
     /// The edit that declares a variable for the prompt of a file.
     pub(super) fn declare(&self, path: &Path, id: &str, name: &str) -> Option<Edit> {
         let prompts = self.users(path, usize::MAX).into_iter();

@@ -36,6 +36,7 @@ impl Service {
             tried.push((title.clone(), at.clone(), value.to_owned()));
             tried.push((title, line_of(text, at), format!("{}{written}", indent(text, at))));
         }
+        tried.extend(added(hint, text, at));
         if hint.contains("remove") {
             let title = || "Remove it".to_owned();
             let removed = [braces(text, at), Some(entry(text, at)), element(text, at)];
@@ -71,14 +72,60 @@ impl Service {
     }
 }
 
-/// What a hint says to write: "write `x`", "write \"x\", or …" or "write def f(x):".
+/// What a hint says to write: "write `x`", "write \"x\", or …", "write {{ x }}, …" or "write def f(x):".
 fn written(hint: &str) -> Option<&str> {
-    let rest = hint.strip_prefix("write ")?;
+    let rest = match hint.strip_prefix("write ") {
+        Some(rest) => rest,
+        None => hint.split_once(", write `").map(|(before, _)| &hint[before.len() + ", write ".len()..])?,
+    };
     match rest.chars().next()? {
         '`' => rest[1..].split_once('`').map(|(written, _)| written),
         '"' => rest[1..].split_once('"').map(|(written, _)| written),
-        _ => rest.starts_with("def ").then_some(rest),
+        _ if rest.starts_with("{{") => rest.find("}}").map(|end| &rest[..end + 2]),
+        _ => ["def ", "async def "].iter().any(|start| rest.starts_with(start)).then_some(rest),
     }
+}
+
+/// What a hint says to add, or to put on a line of its own: each way with a title, the place and the text.
+fn added(hint: &str, text: &str, at: &Range<usize>) -> Vec<(String, Range<usize>, String)> {
+    let line_end = line_of(text, at).end;
+    let quoted = |before: &str| Some(hint.split_once(before)?.1.split_once('`')?.0.to_owned());
+    let mut ways = Vec::new();
+    let mut add = |what: &str, places: &[usize]| {
+        for place in places {
+            // A tag stands on its own line at the end of a text.
+            let is_end = *place == text.len() && what.starts_with("{%");
+            let gap = if is_end && !text.is_empty() && !text.ends_with('\n') { "\n" } else { "" };
+            let end = if is_end { "\n" } else { "" };
+            ways.push((format!("Add `{what}`"), *place..*place, format!("{gap}{what}{end}")));
+        }
+    };
+    if let Some(what) = hint.strip_prefix("add `").and_then(|rest| rest.split_once('`')) {
+        add(what.0, &[text.len(), line_end]);
+    }
+    if hint.contains("add the closing bracket") {
+        let open = text[at.start..].chars().next();
+        let close =
+            [('{', "}"), ('[', "]"), ('(', ")")].into_iter().find(|(bracket, _)| Some(*bracket) == open);
+        if let Some((_, close)) = close {
+            add(close, &[line_end]);
+        }
+    }
+    if let Some(close) = quoted("close with `") {
+        add(&close, &[line_end]);
+    }
+    if hint.starts_with("put a comma") {
+        add(",", &[text[..at.start].trim_end().len()]);
+    }
+    if hint.contains(" on a separate line")
+        && let Some(marker) = quoted("put `")
+        && let Some(start) = text[at.clone()].find(&marker).map(|found| at.start + found)
+    {
+        let behind = &text[start + marker.len()..line_end];
+        let end = line_end - behind.trim_start().len();
+        ways.push((format!("Put `{marker}` on a separate line"), start..end, format!("{marker}\n")));
+    }
+    ways
 }
 
 /// The line of a place, without its end.
@@ -176,7 +223,35 @@ mod tests {
         assert_eq!(written("write `summary`"), Some("summary"));
         assert_eq!(written("write \"deploy\", or move the file"), Some("deploy"));
         assert_eq!(written("write def f(a):"), Some("def f(a):"));
+        assert_eq!(written("write async def f(a):"), Some("async def f(a):"));
+        assert_eq!(written("write {{ a }}, without filters"), Some("{{ a }}"));
+        assert_eq!(written("to declare it, write `a: {kind: string}`"), Some("a: {kind: string}"));
         assert_eq!(written("write a title after it"), None);
+    }
+
+    #[test]
+    fn a_hint_says_what_to_add_and_where() {
+        let with = |hint: &str, text: &str, piece: &str| -> Vec<String> {
+            let at = text.find(piece).unwrap();
+            let ways = added(hint, text, &(at..at + piece.len()));
+            let changed = |(_, range, new): (String, Range<usize>, String)| {
+                let mut text = text.to_owned();
+                text.replace_range(range, &new);
+                text
+            };
+            ways.into_iter().map(changed).collect()
+        };
+        let added = with("add `{% endif %}`", "{% if a %}\nb", "{% if a %}");
+        assert_eq!(added, ["{% if a %}\nb\n{% endif %}\n", "{% if a %}{% endif %}\nb"]);
+        assert_eq!(with("add the closing bracket", "A = [1\nB", "["), ["A = [1]\nB"]);
+        assert_eq!(
+            with("put a comma between entries and close with `}`", "- {a: b\n", "{"),
+            ["- {a: b}\n", "-, {a: b\n"]
+        );
+        assert_eq!(
+            with("put `user:` on a separate line to begin a message", "user: Hi\n", "user: Hi"),
+            ["user:\nHi\n"]
+        );
     }
 
     #[test]

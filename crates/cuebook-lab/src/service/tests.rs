@@ -284,6 +284,20 @@ fn every_hint_that_an_edit_can_follow_has_an_action() {
                 ".ai/directives/team/d.md",
                 "# D\n\n```xml\n<directive name=\"e\" version=\"1.0.0\">\n<metadata>\n<description>d</description>\n<category>team</category>\n<author>a</author>\n</metadata>\n</directive>\n```\n\nGo.\n",
             ),
+            ("prompts/open/template.md", "{% if a %}\nYes.\n"),
+            ("prompts/named/prompt.py", "METADATA = {\"template\": \"greting.md\"}\n"),
+            ("prompts/named/greeting.md", "Hello!\n"),
+            ("prompts/bracket/prompt.py", "METADATA = {\"name\": \"A\"\nTEMPLATE = \"Hi\"\n"),
+            (
+                "prompts/yaml.prompty",
+                "---\nname: y\ninputs:\n  - {name: who, kind: string\n---\nHi {{ who }}\n",
+            ),
+            ("prompts/marker.prompty", "---\nname: m\n---\nsystem:\nBe kind.\nuser: Hello!\n"),
+            ("prompts/photo.prompty", "---\ninputs:\n  photo: {kind: image}\n---\nuser:\n{{ photo|trim }}\n"),
+            ("prompts/kind.prompty", "---\ninputs:\n  question: string\n---\nuser:\n{{ question }}\n"),
+            ("prompts/git/template.md", "{% if git.available %}{{ git.branch }}{% endif %}\n"),
+            ("prompts/git/prompt.py", "VARIABLES = {}\n"),
+            ("prompts/cycle/template.md", "{% include \"cycle/template.md\" %}\n"),
         ],
     );
     let titles = |file: &str| -> Vec<String> {
@@ -311,6 +325,20 @@ fn every_hint_that_an_edit_can_follow_has_an_action() {
         "{found:?}"
     );
     assert!(found.contains(&"Write `d`".to_owned()), "{found:?}");
+    for (file, wanted) in [
+        ("prompts/open/template.md", "Add `{% endif %}`"),
+        ("prompts/named/prompt.py", "Replace `greting.md` with `greeting.md`"),
+        ("prompts/bracket/prompt.py", "Add `}`"),
+        ("prompts/yaml.prompty", "Add `}`"),
+        ("prompts/marker.prompty", "Put `user:` on a separate line"),
+        ("prompts/photo.prompty", "Write `{{ photo }}`"),
+        ("prompts/kind.prompty", "Write `question: {kind: string}`"),
+        ("prompts/git/template.md", "Declare the variable `git`"),
+        // No edit can do what this hint says.
+        ("prompts/cycle/template.md", "Explain CB307"),
+    ] {
+        assert!(titles(file).contains(&wanted.to_owned()), "{file}: {:?}", titles(file));
+    }
     // The rewritten file is no old file any more.
     let path = project.path("prompts/old.prompty");
     let length = project.1.text(&path).unwrap().len();
