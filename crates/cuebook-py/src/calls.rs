@@ -39,7 +39,7 @@ pub fn run(py: Python<'_>, function: &Py<PyAny>, arguments: Bound<'_, PyTuple>) 
 /// How long a call waits before it asks whether Python has a signal.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does work that waits for sandboxed hooks in a thread of its own, so that Ctrl-C ends the wait. The hook then ends at its own limit of
+/// Does work that waits for sandboxed hooks in a separate thread, so that Ctrl-C ends the wait. The hook then ends at its own limit of
 /// time, or with the program. Only the main thread of Python gets signals; any other one does the work itself.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,

@@ -86,14 +86,14 @@ fn written(hint: &str) -> Option<&str> {
     }
 }
 
-/// What a hint says to add, or to put on a line of its own: each way with a title, the place and the text.
+/// What a hint says to add, or to put on a separate line: each way with a title, the place and the text.
 fn added(hint: &str, text: &str, at: &Range<usize>) -> Vec<(String, Range<usize>, String)> {
     let line_end = line_of(text, at).end;
     let quoted = |before: &str| Some(hint.split_once(before)?.1.split_once('`')?.0.to_owned());
     let mut ways = Vec::new();
     let mut add = |what: &str, places: &[usize]| {
         for place in places {
-            // A tag stands on its own line at the end of a text.
+            // At the end of a text, a tag is on a separate line.
             let is_end = *place == text.len() && what.starts_with("{%");
             let gap = if is_end && !text.is_empty() && !text.ends_with('\n') { "\n" } else { "" };
             let end = if is_end { "\n" } else { "" };

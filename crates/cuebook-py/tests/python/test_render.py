@@ -194,7 +194,7 @@ def test_a_project_must_be_a_folder(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_wait_for_a_hook(project: Project) -> None:
     hook = "import time\nLIMITS = {'max_execution_time': 60}\ndef pre_render(variables, context):\n    time.sleep(50)\n    return variables\n"
     root = project({"prompts/slow/template.md": "Hi", "prompts/slow/prompt.py": hook})
-    # A timer stands in for the key: it raises what the key raises.
+    # A timer raises what the key raises.
     listen = "signal.signal(signal.SIGALRM, signal.default_int_handler)\nsignal.setitimer(signal.ITIMER_REAL, 0.5)"
     code = f"import signal\nfrom cuebook import Book\nbook = Book({str(root)!r})\n{listen}\nbook.render('slow')\n"
     done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=40)
