@@ -1,5 +1,6 @@
 //! The command line.
 
+mod batch;
 mod check;
 mod convert;
 mod diff;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::error::{did_you_mean, nearest};
 
+pub use batch::BatchArgs;
 pub use check::{CheckArgs, CheckOutput};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
@@ -47,6 +49,7 @@ pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, Tr
   cuebook help CB101                                     explain an error code
 
 Topics:
+  cuebook help batch        render, run and judge the rows of a data file
   cuebook help convert      convert a prompt to another dialect
   cuebook help diff         compare two versions of a prompt
   cuebook help directives   directives, their inputs and signatures
@@ -238,6 +241,8 @@ More: cuebook help trust"
     Execute(ExecuteArgs),
     /// Run a prompt with a model
     Run(RunArgs),
+    /// Render or run a prompt for each row of a data file
+    Batch(BatchArgs),
     /// List, show, follow, cancel and resume threads
     #[command(subcommand)]
     Thread(ThreadCommand),
@@ -409,7 +414,7 @@ impl Format {
     /// The formats, by name.
     const NAMES: [&str; 4] = ["text", "segments", "messages", "wire"];
 
-    fn read(text: &str) -> std::result::Result<Format, String> {
+    pub(super) fn read(text: &str) -> std::result::Result<Format, String> {
         match (text, text.strip_prefix("wire:")) {
             ("text", _) => Ok(Format::Text),
             ("segments", _) => Ok(Format::Segments),
@@ -643,6 +648,7 @@ impl SchemaName {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help batch          render, run and judge the rows of a data file
   cuebook help convert        convert a prompt to another dialect
   cuebook help diff           compare two versions of a prompt
   cuebook help directives     directives, their inputs and signatures

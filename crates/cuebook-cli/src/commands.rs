@@ -2,6 +2,7 @@
 
 pub mod allow;
 mod attack;
+mod batch;
 mod candidates;
 mod check;
 mod completions;
@@ -71,6 +72,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Search(args) => search::run(&args, options),
         Command::Execute(args) => execute::run(&args, options),
         Command::Run(args) => run::run(&args, options),
+        Command::Batch(args) => batch::run(&args, options),
         Command::Thread(command) => thread::run(&command, options),
         Command::Providers => providers::run(options),
         Command::Mock(args) => mock::run(&args, options),

@@ -4,6 +4,7 @@
 //! has 1 for a difference, and 2 for whatever failed.
 
 mod args;
+mod batch_progress;
 mod ci;
 mod commands;
 mod git;

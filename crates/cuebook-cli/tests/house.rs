@@ -35,6 +35,7 @@ const CRATES: &[&str] = &[
     "cuebook-trace",
     "cuebook-run",
     "cuebook-agent",
+    "cuebook-batch",
     "cuebook-lsp",
     "cuebook-serve",
     "cuebook-mock",

@@ -215,6 +215,11 @@ impl Engine {
         Err(unserved(path))
     }
 
+    /// The folder of the user's own items and state.
+    pub(crate) fn user_folder(&self) -> Option<PathBuf> {
+        self.spaces.user_folder()
+    }
+
     /// How it was set up.
     pub fn settings(&self) -> &Settings {
         &self.settings

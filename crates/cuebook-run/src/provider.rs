@@ -6,9 +6,11 @@
 //! request is sent and are part of nothing else: no error, no event, no recording.
 
 mod address;
+mod budget;
 mod choice;
 mod classify;
 mod ending;
+mod exchange;
 mod failure;
 mod file;
 mod http;
@@ -29,9 +31,11 @@ use cuebook::prompt::{Model, Property, Tools};
 use crate::money::Money;
 
 pub use crate::stop::Stop;
+pub use budget::{Budget, Rate};
 pub use choice::{Chosen, ModelPreference, Providers, VerifyFile, why_unset};
 pub use classify::{Class, Fault, Policy, classify};
 pub(crate) use ending::{Ending, ending};
+pub use exchange::{Exchange, Method};
 pub(crate) use failure::FIELDS;
 pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
 pub use http::HttpProvider;
@@ -182,4 +186,24 @@ pub struct Price {
     pub cached: Option<Money>,
     /// What it writes.
     pub output: Money,
+}
+
+impl Price {
+    /// What it costs to read and to write so much.
+    ///
+    /// ```
+    /// use cuebook::chat::reply::Usage;
+    /// use cuebook_run::{Money, provider::Price};
+    ///
+    /// let price = Price { input: Money::from_units(1.0), cached: None, output: Money::from_units(10.0) };
+    /// let usage = Usage { input: Some(100), output: Some(20), ..Usage::default() };
+    /// assert_eq!(price.cost(&usage), Money::from_units(0.0003));
+    /// ```
+    pub fn cost(&self, usage: &Usage) -> Money {
+        let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
+        let cached = usage.cached.unwrap_or(0).min(input);
+        Money::of_tokens(input - cached, self.input)
+            + Money::of_tokens(cached, self.cached.unwrap_or(self.input))
+            + Money::of_tokens(output, self.output)
+    }
 }

@@ -5,6 +5,7 @@
 //! written in the same transaction as the events that it sums up. A process that dies takes nothing with it: another one finds
 //! the thread, reads its log, and goes on.
 
+mod answers;
 mod attempt_cost;
 mod calls;
 mod cancel;
@@ -41,6 +42,7 @@ use crate::record::{
 };
 use crate::secrets::Secrets;
 
+pub use answers::{PromptModel, Settled};
 pub use cancel::Cancelled;
 pub use conversation::{Conversation, spent_below};
 pub use detach::{ALLOWANCE, COMMAND};

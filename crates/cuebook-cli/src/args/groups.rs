@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
     ("Test", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
-    ("Run", &["run", "execute", "thread", "providers", "mock"]),
+    ("Run", &["run", "batch", "execute", "thread", "providers", "mock"]),
     ("Serve", if cfg!(feature = "studio") { &["studio", "mcp", "lsp"] } else { &["mcp", "lsp"] }),
     ("Help", &["help", "doctor", "completions"]),
 ];

@@ -12,7 +12,8 @@ use crate::output::{Outcome, print_json, print_text};
 use crate::{markdown, pager, terminal};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-pub const TOPICS: [(&str, &str, &str); 15] = [
+pub const TOPICS: [(&str, &str, &str); 16] = [
+    ("batch", "render, run and judge the rows of a data file", include_str!("../../topics/batch.md")),
     ("convert", "convert a prompt to another dialect", include_str!("../../topics/convert.md")),
     ("diff", "compare two versions of a prompt", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),

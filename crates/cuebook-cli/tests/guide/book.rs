@@ -36,6 +36,7 @@ pub fn all_code() -> Vec<(String, String)> {
     let crates = [
         "cuebook",
         "cuebook-agent",
+        "cuebook-batch",
         "cuebook-cli",
         "cuebook-hooks",
         "cuebook-library",

@@ -8,7 +8,7 @@ use crate::chapters::keep;
 use crate::support::{Project, transcript};
 
 /// The stages, by the hundreds of their codes.
-const STAGES: [(char, &str); 8] = [
+const STAGES: [(char, &str); 9] = [
     ('1', "Find prompts"),
     ('2', "Packs, overrides and signatures"),
     ('3', "Read prompts"),
@@ -17,6 +17,7 @@ const STAGES: [(char, &str); 8] = [
     ('6', "Messages and wires"),
     ('7', "Run"),
     ('8', "Serve"),
+    ('9', "Batches"),
 ];
 
 const NOTE: &str = "<!-- Made from the codes: CUEBOOK_BLESS=1 cargo test -p cuebook-cli --test guide -->\n\n";

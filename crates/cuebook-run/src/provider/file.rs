@@ -18,6 +18,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Price;
 use super::address::{Address, BaseUrl};
+use super::budget::Rate;
 use super::secret;
 use crate::money::Money;
 
@@ -182,6 +183,8 @@ pub struct ProviderFile {
     pub timeouts: Timeouts,
     /// How often to ask.
     pub retry: Retry,
+    /// How much it may be asked in a minute; what it says itself counts too.
+    pub rate: Rate,
     /// Further fields of every body. `${env:NAME}` in a text stands for a variable of the environment.
     pub options: Map<String, Json>,
     /// Whether answers come bit by bit.
@@ -228,6 +231,7 @@ impl ProviderFile {
             "currency",
             "timeouts",
             "retry",
+            "rate",
             "options",
             "stream",
             "tool_mode",
@@ -301,6 +305,7 @@ impl ProviderFile {
             currency: fields.get("currency").map(read_currency).transpose()?.unwrap_or_else(|| "USD".into()),
             timeouts: fields.get("timeouts").map(read_timeouts).transpose()?.unwrap_or_default(),
             retry: fields.get("retry").map(read_retry).transpose()?.unwrap_or_default(),
+            rate: fields.get("rate").map(read_rate).transpose()?.unwrap_or_default(),
             options,
             stream: fields.get("stream").map(Setting::boolean).transpose()?.unwrap_or(true),
             tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?.unwrap_or_default(),
@@ -620,6 +625,18 @@ fn read_retry(setting: &Setting) -> Result<Retry> {
         max: pause("max")?,
         after_text: fields.get("after_text").map(Setting::boolean).transpose()?.unwrap_or(false),
     })
+}
+
+fn read_rate(setting: &Setting) -> Result<Rate> {
+    let fields = setting.fields(&["requests", "tokens"])?;
+    let amount = |name: &str| match fields.get(name) {
+        None => Ok(None),
+        Some(field) => match field.amount()? {
+            amount if amount > 0.0 => Ok(Some(amount)),
+            _ => Err(field.wrong("must be more than 0", Some("leave it out for no limit".to_owned()))),
+        },
+    };
+    Ok(Rate { requests: amount("requests")?, tokens: amount("tokens")? })
 }
 
 fn read_options(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<Map<String, Json>> {

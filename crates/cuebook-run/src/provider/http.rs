@@ -18,19 +18,23 @@ use cuebook::redact::{REDACTED, Secrets};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Number, Value as Json, json};
 
+use super::budget::Budget;
 use super::choice::{Chosen, variable, why_unset};
 use super::classify::Policy;
+use super::exchange::{self, Method};
 use super::failure::{FIELDS, Failure, from_broken};
 use super::file::{self, ProviderFile};
 use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
 use super::secret;
 use super::stream::StreamReader;
-use super::transport::{Client, Outgoing, ReplyFailure, ReplyFailureKind, Transport};
+use super::transport::{Client, MAX_BODY, Outgoing, ReplyFailure, ReplyFailureKind, Transport};
 use super::{Charge, Listener, Provider, ProviderFailure, ProviderRequest, RetryDecision, RetryNotice, Stop};
 
 /// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
 const LONGEST_PAUSE: f64 = 60.0;
+/// Bytes of a body for one token: budgets of tokens need no exact count.
+const BYTES_OF_A_TOKEN: u64 = 4;
 /// The stack of a thread that does nothing but ask a listener.
 const WATCHER_STACK: usize = 64 << 10;
 /// How often such a listener is asked.
@@ -40,9 +44,10 @@ const WATCHER_SLICE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
     chosen: Chosen,
-    carrier: Arc<dyn Transport>,
+    pub(super) carrier: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     environment: fn(&str) -> Option<String>,
+    budget: Option<Arc<Budget>>,
 }
 
 impl HttpProvider {
@@ -62,7 +67,13 @@ impl HttpProvider {
     }
 
     fn over(carrier: Arc<dyn Transport>, chosen: Chosen) -> HttpProvider {
-        HttpProvider { chosen, carrier, clock: Arc::new(RealClock), environment: variable }
+        HttpProvider { chosen, carrier, clock: Arc::new(RealClock), environment: variable, budget: None }
+    }
+
+    /// The same within a budget of requests and tokens, which others may share.
+    pub fn with_budget(mut self, budget: Arc<Budget>) -> HttpProvider {
+        self.budget = Some(budget);
+        self
     }
 
     /// The same by another clock, for tests.
@@ -75,6 +86,10 @@ impl HttpProvider {
     pub fn with_environment(mut self, environment: fn(&str) -> Option<String>) -> HttpProvider {
         self.environment = environment;
         self
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
     }
 
     /// Who is asked.
@@ -92,12 +107,12 @@ impl HttpProvider {
         self.options(&mut secrets).map(drop)
     }
 
-    fn file(&self) -> &ProviderFile {
+    pub(super) fn file(&self) -> &ProviderFile {
         &self.chosen.provider
     }
 
     /// The headers of a request, and the secrets among them.
-    fn headers(&self) -> Result<(Vec<(String, String)>, Secrets), Error> {
+    pub(super) fn headers(&self) -> Result<(Vec<(String, String)>, Secrets), Error> {
         let mut headers = Vec::new();
         let mut secrets = Secrets::new();
         let mut note = |value: &str| secrets.field("api_key", &mut json!(value));
@@ -157,7 +172,7 @@ impl HttpProvider {
     }
 
     /// The further fields of a body, with variables of the environment in their places, and the secrets among them.
-    fn options(&self, secrets: &mut Secrets) -> Result<Map<String, Json>, Error> {
+    pub(super) fn options(&self, secrets: &mut Secrets) -> Result<Map<String, Json>, Error> {
         let mut options = self.chosen.profile.options.clone();
         for value in options.values_mut() {
             for variable in secret::variables_in(value) {
@@ -180,12 +195,43 @@ impl HttpProvider {
         }
     }
 
+    /// The question of a request: its body as it is sent, not streamed, with variables of the environment in the place of their
+    /// values. What asks the same has the same question.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the request from being written.
+    pub fn question(&self, ask: &ProviderRequest<'_>) -> Result<Vec<u8>, Error> {
+        self.body(ask, &self.chosen.profile.options, false)
+    }
+
+    /// The body of a request that is not streamed, as it is sent: with the values of variables of the environment.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the request from being written, or a variable that is not set.
+    pub fn whole_body(&self, ask: &ProviderRequest<'_>) -> Result<Vec<u8>, Error> {
+        let options = self.options(&mut Secrets::new())?;
+        self.body(ask, &options, false)
+    }
+
     /// The body of a request, and the path that it is sent to.
     fn request(
         &self,
         ask: &ProviderRequest<'_>,
         more: &Map<String, Json>,
     ) -> Result<(String, Vec<u8>), Error> {
+        let profile = &self.chosen.profile;
+        let body = self.body(ask, more, profile.stream)?;
+        Ok((profile.api.path(&self.chosen.model, profile.stream), body))
+    }
+
+    fn body(
+        &self,
+        ask: &ProviderRequest<'_>,
+        more: &Map<String, Json>,
+        stream: bool,
+    ) -> Result<Vec<u8>, Error> {
         let profile = &self.chosen.profile;
         let mut model = ask.model.clone();
         model.id.clone_from(&self.chosen.model);
@@ -202,14 +248,12 @@ impl HttpProvider {
         }
         options.additional_properties.remove("stream");
         let talks_of_stream = profile.api != Api::Gemini;
-        if profile.stream && talks_of_stream {
+        if stream && talks_of_stream {
             options.additional_properties.insert("stream".into(), json!(true));
         }
         let request =
             wire::Request { model: &model, messages: ask.messages, tools: ask.tools, outputs: ask.outputs };
-        let body = wire::payload(profile.api, &request)?.bytes;
-        let path = profile.api.path(&self.chosen.model, profile.stream);
-        Ok((path, body))
+        Ok(wire::payload(profile.api, &request)?.bytes)
     }
 
     fn once(
@@ -220,11 +264,19 @@ impl HttpProvider {
     ) -> Result<Answer, Box<Failure>> {
         let mut ear = StreamReader::new(out.api, outputs, listener, &out.secrets);
         let carried = self.carrier.provider_state(out, &mut ear);
+        if let Some(budget) = &self.budget {
+            budget.learn(ear.headers(), self.clock.today());
+        }
         ear.finish(carried, self.file())
     }
 
     /// Whether, and after which pause, to ask again.
-    fn again(&self, failure: &mut Failure, attempt: u32, end: Option<Instant>) -> Option<Duration> {
+    pub(super) fn again(
+        &self,
+        failure: &mut Failure,
+        attempt: u32,
+        end: Option<Instant>,
+    ) -> Option<Duration> {
         let retry = &self.file().retry;
         let wanted =
             pause::wanted(&failure.headers, self.clock.today()).filter(|_| failure.class.retryable());
@@ -278,10 +330,13 @@ impl HttpProvider {
             timeouts,
             stop: stop.clone(),
             end: None,
+            method: Method::Post,
+            content_type: exchange::JSON,
+            limit: MAX_BODY,
         };
         let mut attempt = 0;
         loop {
-            if stop.is_set() {
+            if stop.is_set() || !self.wait_for_budget(out.body.len(), stop) {
                 return Err(self.stopped());
             }
             let total = self.clock.now().checked_add(timeouts.total);
@@ -317,8 +372,19 @@ impl HttpProvider {
         }
     }
 
+    /// Waits until the budget has room for a request; says whether there was no request to stop.
+    fn wait_for_budget(&self, bytes: usize, stop: &Stop) -> bool {
+        let Some(budget) = self.budget.as_ref().filter(|_| self.carrier.is_real()) else { return true };
+        while let Some(pause) = budget.take(bytes as u64 / BYTES_OF_A_TOKEN, self.clock.today()) {
+            if !self.clock.sleep(pause, stop) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// A request to stop while nothing is under way: that costs nothing.
-    fn stopped(&self) -> Box<ProviderFailure> {
+    pub(super) fn stopped(&self) -> Box<ProviderFailure> {
         unheard(*from_broken(&ReplyFailure::new(ReplyFailureKind::Stopped, ""), self.file()))
     }
 }
@@ -370,7 +436,7 @@ impl Provider for HttpProvider {
     }
 }
 
-fn unheard(failure: Failure) -> Box<ProviderFailure> {
+pub(super) fn unheard(failure: Failure) -> Box<ProviderFailure> {
     let mut error = failure.error;
     if failure.attempts > 1 {
         let mut diagnostic = error.diagnostic().clone();

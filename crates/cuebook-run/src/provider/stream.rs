@@ -110,6 +110,11 @@ impl<'l> StreamReader<'l> {
         }
     }
 
+    /// The headers of the reply; none if it did not begin.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.head.headers
+    }
+
     /// What came of it, now that the reply is over.
     pub fn finish(
         mut self,

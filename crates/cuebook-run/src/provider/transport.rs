@@ -15,20 +15,21 @@ use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
 
 use super::Stop;
+use super::exchange::Method;
 use super::file::Timeouts;
 use super::socket::{
     LookupFailure, Names, SendObserver, Sockets, WaitFailure, WaitLimits, WaitOutcome, set_end, set_silence,
     watched,
 };
 
-/// Bytes of one reply.
-const MAX_BODY: u64 = 64 << 20;
+/// Bytes of one reply to a question.
+pub(super) const MAX_BODY: u64 = 64 << 20;
 /// Bytes of the buffer for what comes, which must hold the head of a reply. A thousand requests wait at once, each with its own.
 const INPUT: usize = 16 << 10;
 /// Bytes of the buffer for what is sent, which must hold the longest header.
 const OUTPUT: usize = 8 << 10;
 /// Bytes of what a server says about a failure.
-const MAX_FAILURE: usize = 64 << 10;
+pub(super) const MAX_FAILURE: usize = 64 << 10;
 /// How long a server may take to end a reply whose last event has come, and how many bytes that may have.
 const FAREWELL: Duration = Duration::from_secs(1);
 const MAX_AFTER_END: usize = 64 << 10;
@@ -49,6 +50,10 @@ pub(super) struct Outgoing<'a> {
     pub timeouts: Timeouts,
     pub stop: Stop,
     pub end: Option<Instant>,
+    pub method: Method,
+    pub content_type: &'a str,
+    /// The most bytes that a reply may have.
+    pub limit: u64,
 }
 
 /// How a reply begins.
@@ -242,14 +247,20 @@ impl Client {
     }
 
     fn send(&self, out: &Outgoing<'_>, hear: &mut dyn ReplyListener) -> Result<(), ureq::Error> {
-        let mut request =
-            Request::post(format!("{}{}", out.base_url, out.path)).header("content-type", "application/json");
+        let address = format!("{}{}", out.base_url, out.path);
+        let mut request = match out.method {
+            Method::Post => Request::post(address).header("content-type", out.content_type),
+            Method::Get => Request::get(address),
+        };
         for (name, value) in &out.headers {
             let mut value = HeaderValue::from_str(value).map_err(|error| ureq::Error::Http(error.into()))?;
             value.set_sensitive(true);
             request = request.header(name, value);
         }
-        let response = self.agent.run(request.body(out.body.as_slice())?)?;
+        let response = match out.method {
+            Method::Post => self.agent.run(request.body(out.body.as_slice())?)?,
+            Method::Get => self.agent.run(request.body(())?)?,
+        };
         set_silence(out.timeouts.idle);
         let (parts, body) = response.into_parts();
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -257,7 +268,7 @@ impl Client {
         let status = parts.status.as_u16();
         hear.head(&ReplyHead { status, headers });
         let failed = !parts.status.is_success();
-        let mut reader = body.into_with_config().limit(MAX_BODY).reader();
+        let mut reader = body.into_with_config().limit(out.limit).reader();
         let mut buffer = vec![0; INPUT / 2];
         let (mut heard, mut ended) = (0, None);
         loop {

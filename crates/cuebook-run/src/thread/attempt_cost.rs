@@ -262,12 +262,7 @@ impl Managed<'_> {
 
     fn priced(&self, usage: &Usage, estimated: Option<u64>) -> AttemptCost {
         let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
-        let spend = self.voice.price.map_or(Money::ZERO, |price| {
-            let cached = usage.cached.unwrap_or(0).min(input);
-            Money::of_tokens(input - cached, price.input)
-                + Money::of_tokens(cached, price.cached.unwrap_or(price.input))
-                + Money::of_tokens(output, price.output)
-        });
+        let spend = self.voice.price.map_or(Money::ZERO, |price| price.cost(usage));
         AttemptCost { input, output, spend, estimated }
     }
 }

@@ -8,7 +8,7 @@ use cuebook::{Result, files};
 use super::Secrets;
 use super::managed::ChosenModel;
 use crate::engine::{Engine, Project};
-use crate::provider::{Chosen, HttpProvider, ModelPreference, Providers, ToolMode};
+use crate::provider::{Budget, Chosen, HttpProvider, ModelPreference, Providers, Rate, ToolMode};
 use crate::store::{self, LogKey, SqliteStore, Store};
 
 /// Where a project's threads are kept without a setting.
@@ -37,6 +37,16 @@ impl Engine {
 
     /// A provider that can be asked: the real one, or recorded replies.
     pub(super) fn voice(&self, chosen: &Chosen) -> Result<ChosenModel> {
+        Ok(ChosenModel {
+            provider: Arc::new(self.provider_of(chosen)?),
+            price: chosen.price,
+            most_output: chosen.max_output,
+            calls_in_text: chosen.profile.tool_mode == ToolMode::Text,
+        })
+    }
+
+    /// Who carries the questions: the network, which may be recorded, or a recording.
+    pub(super) fn provider_of(&self, chosen: &Chosen) -> Result<HttpProvider> {
         let settings = self.settings();
         let provider = match (&settings.replay, &settings.record) {
             (Some(replay), _) => HttpProvider::replaying(self.recording(replay)?, chosen.clone()),
@@ -45,11 +55,19 @@ impl Engine {
             }
             (None, None) => HttpProvider::new(&self.client()?, chosen.clone()),
         };
-        Ok(ChosenModel {
-            provider: Arc::new(provider),
-            price: chosen.price,
-            most_output: chosen.max_output,
-            calls_in_text: chosen.profile.tool_mode == ToolMode::Text,
+        Ok(match chosen.provider.rate == Rate::default() {
+            true => provider,
+            false => provider.with_budget(self.budget_of(chosen)),
+        })
+    }
+
+    /// The budget of requests and tokens that all processes of the user share for the key of a provider.
+    pub(super) fn budget_of(&self, chosen: &Chosen) -> Arc<Budget> {
+        let file = &chosen.provider;
+        let key = file.key.as_deref().and_then(|name| std::env::var(name).ok()).unwrap_or_default();
+        Arc::new(match self.user_folder() {
+            Some(user) => Budget::shared(&user, &file.base_url, key.trim(), file.rate),
+            None => Budget::of_this_process(file.rate),
         })
     }
 

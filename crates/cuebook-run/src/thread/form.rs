@@ -40,6 +40,11 @@ pub(super) fn read(spec: &OutputSpec, said: &Reply) -> Result<Json, String> {
     })
 }
 
+/// What a model is told whose answer does not have the form.
+pub(super) fn reminder(why: &str) -> String {
+    format!("Your answer does not have the requested form: {why}. Answer again in that form only.")
+}
+
 /// What need not be given may be `null`: schemas that some providers want have no other way to leave it out.
 fn with_gaps(record: &Record) -> Record {
     let field = |field: &Field| {

@@ -24,6 +24,28 @@ use crate::policy::limits::ThreadLimits;
 use crate::provider::{Chosen, ModelPreference, Providers};
 
 impl Engine {
+    /// Who answers a prompt: the model that is wanted, or the one that the prompt names.
+    pub(super) fn choose_for(
+        &self,
+        project: &Arc<Project>,
+        prepared: &Prepared,
+        wanted: Option<&str>,
+    ) -> Result<Chosen> {
+        let own = prepared.prompt().model.clone().unwrap_or_default();
+        let providers = Providers::new(&project.spaces, project.trust())?;
+        // Known before the prompt is rendered, which a trace tells of.
+        self.secrets_of(&providers);
+        let named = own.provider.as_deref().filter(|_| wanted.is_none());
+        let is_chosen = self.settings().provider.is_some() || providers.is_named();
+        let named = match endpoint(own.connection.as_ref()).filter(|_| !is_chosen) {
+            Some((endpoint, written)) => Some(providers.at(&endpoint, &written, own.provider.as_deref())?),
+            None => named,
+        };
+        let id = Some(own.id.as_str()).filter(|id| !id.is_empty());
+        let preference = ModelPreference { model: wanted, id, provider: named, ..ModelPreference::default() };
+        self.choose(&providers, &preference)
+    }
+
     pub(super) fn launch_prompt(
         &self,
         project: &Arc<Project>,
@@ -33,21 +55,8 @@ impl Engine {
     ) -> Result<(Launch, Chosen, PromptTools<'_>)> {
         let prompt = prepared.prompt();
         let own = prompt.model.clone().unwrap_or_default();
-        let providers = Providers::new(&project.spaces, project.trust())?;
-        // Known before the prompt is rendered, which a trace tells of.
-        self.secrets_of(&providers);
         let wanted = request.model.as_deref().or(context.model.as_deref());
-        let named = own.provider.as_deref().filter(|_| wanted.is_none());
-        let is_chosen = self.settings().provider.is_some() || providers.is_named();
-        let named = match endpoint(own.connection.as_ref()).filter(|_| !is_chosen) {
-            Some((endpoint, written)) => Some(providers.at(&endpoint, &written, own.provider.as_deref())?),
-            None => named,
-        };
-        let id = Some(own.id.as_str()).filter(|id| !id.is_empty());
-        let chosen = self.choose(
-            &providers,
-            &ModelPreference { model: wanted, id, provider: named, ..ModelPreference::default() },
-        )?;
+        let chosen = self.choose_for(project, prepared, wanted)?;
         let mut limits =
             ThreadLimits::resolve(&ThreadLimits::defaults(), None, &request.limit_overrides, None)?;
         start::one_currency(&mut limits, &chosen, request.limit_overrides.contains_key(start::CURRENCY))?;

@@ -201,9 +201,7 @@ impl ThreadTools for PromptTools<'_> {
 /// Asks for an answer of the right form again, or gives up.
 fn again(nudges: u32, why: &str, said: &Reply) -> Result<AfterAnswer> {
     if nudges < nudge::MAX {
-        return Ok(AfterAnswer::Again(format!(
-            "Your answer does not have the requested form: {why}. Answer again in that form only."
-        )));
+        return Ok(AfterAnswer::Again(form::reminder(why)));
     }
     let message = format!("the model's answer does not have the form that the prompt asks for: {why}");
     let hint = "describe the form in the prompt; the answer is in the thread's log (`thread show --events`)";

@@ -1,6 +1,6 @@
 //! The list of codes. A code is stable: it is never reused, and its page says what it means and what to do.
 //!
-//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 format, 7 run, 8 serve.
+//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 format, 7 run, 8 serve, 9 batch.
 
 use std::fmt;
 
@@ -215,6 +215,13 @@ codes! {
     CB806 ProjectNotServed "project-not-served" Error "An MCP client names a project that the server does not serve"
     CB807 ServerBusy "server-busy" Error "An MCP client has too many open requests"
     CB808 BadAllow "bad-allow" Error "A permission pattern for MCP clients is invalid"
+    CB901 BadData "bad-data" Error "A data file, or one of its rows, is unreadable"
+    CB902 BadColumns "bad-columns" Error "The columns of a data file do not fit the prompt"
+    CB903 InvalidRows "invalid-rows" Error "Rows of a batch are invalid, so nothing was sent"
+    CB904 BatchBusy "batch-busy" Error "Another process works on the same batch"
+    CB905 BadJournal "bad-journal" Error "The journal of a batch is damaged"
+    CB906 NotAsked "not-asked" Error "A batch ended before it sent a row to the model"
+    CB907 JobFailed "job-failed" Error "A provider did not complete a batch job"
 }
 
 impl Code {

@@ -1,0 +1,454 @@
+//! The steps of a batch: check all rows, ask, write.
+
+mod checked;
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use cuebook::jiff::Zoned;
+use cuebook::variables::Clock;
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Message, Rendered, Result};
+use cuebook_run::provider::Stop;
+use cuebook_run::{Engine, Money};
+use serde_json::{Value as Json, json};
+
+use crate::asker::{Asker, Live, Recorded};
+use crate::chain::{Spoken, converse};
+use crate::columns::bad_columns;
+use crate::journal::Journal;
+use crate::key::short_hash;
+use crate::kinds;
+use crate::line::{Judged, Line, LineMaker, Shown};
+use crate::output::{self, Output};
+use crate::pipeline::in_order;
+use crate::plan::{Form, Plan};
+use crate::problem::Problem;
+use crate::rows::{self, Row, Rows};
+use crate::speaker::{Judge, Speaker};
+use crate::spend::Spend;
+use checked::Checker;
+
+pub use checked::Checked;
+
+/// The stack of a thread that renders and asks.
+const STACK: usize = 4 << 20;
+
+/// A step of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// All rows are rendered, and nothing is sent.
+    Check,
+    /// The model is asked.
+    Ask,
+    /// The output is written.
+    Write,
+}
+
+/// Hears how far a batch is. Several threads may call it.
+pub trait Progress: Sync {
+    /// So many rows of this step are done, and so much is spent.
+    fn step(&self, _stage: Stage, _done: u64, _of: Option<u64>, _spent: Money) {}
+}
+
+/// No one hears.
+impl Progress for () {}
+
+/// How asking ended.
+#[derive(Debug, Clone, Default)]
+pub struct Ended {
+    /// How many questions were sent.
+    pub sent: u64,
+    /// What the run has cost, in all its processes.
+    pub spent: Money,
+    /// Why not all rows were asked.
+    pub why: Option<Problem>,
+    /// Whether the caller asked to stop.
+    pub stopped: bool,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// How many rows.
+    pub rows: u64,
+    /// How many of them are error rows.
+    pub failed: u64,
+    /// Codes of errors, and how many rows have each.
+    pub codes: std::collections::BTreeMap<String, u64>,
+    /// What the answers in the output have cost, whenever they were given.
+    pub cost: Money,
+    /// Tokens that were read for them.
+    pub input_tokens: u64,
+    /// Tokens that were written.
+    pub output_tokens: u64,
+}
+
+/// A clock that stands still for a run, so that a prompt with a date renders the same in every step.
+#[derive(Debug)]
+struct Frozen(Zoned);
+
+impl Clock for Frozen {
+    fn now(&self) -> Zoned {
+        self.0.clone()
+    }
+}
+
+/// A batch, ready to go.
+pub struct Batch {
+    pub(crate) plan: Plan,
+    pub(crate) speaker: Speaker,
+    pub(crate) judges: Vec<Judge>,
+    pub(crate) journal: Option<Journal>,
+}
+
+impl Batch {
+    /// Prepares a batch: the prompt, its model and judges, the columns, and the journal. Nothing is sent. With `is_look`, nothing is
+    /// written either.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from beginning.
+    pub fn open(book: Book, engine: &Engine, plan: Plan, is_look: bool) -> Result<Batch> {
+        let journal = match &plan.output {
+            Some(output) if plan.run && is_look => Journal::look(output)?,
+            Some(output) if plan.run => {
+                output::check(output)?;
+                Some(Journal::open(output, &Zoned::now().to_string())?)
+            }
+            Some(output) => {
+                output::check(output)?;
+                None
+            }
+            None => None,
+        };
+        let began = journal.as_ref().and_then(|journal| journal.began().parse::<Zoned>().ok());
+        let book = book.with_clock(Frozen(began.unwrap_or_else(Zoned::now)));
+        let asks = plan.run.then_some(engine);
+        let prompt = (plan.prompt.as_str(), plan.model.as_deref());
+        let speaker =
+            Speaker::new(&book, prompt, &plan.context, &plan.columns, plan.variables.clone(), asks)?;
+        let judge = |judge| Judge::new(&book, judge, &plan.context, engine);
+        let judges = plan.judges.iter().map(judge).collect::<Result<Vec<_>>>()?;
+        if let (Some(limit), Some(model)) = (plan.limit, &speaker.model)
+            && let Some(chosen) = std::iter::once(model)
+                .chain(judges.iter().filter_map(Judge::model))
+                .map(cuebook_run::PromptModel::chosen)
+                .find(|chosen| chosen.price.is_none())
+        {
+            let message =
+                format!("the price of `{}` is unknown, so the limit of {limit} cannot work", chosen.model);
+            let hint = format!("add its price to {}, or leave out --limit-spend", chosen.provider.file);
+            let diagnostic = Diagnostic::new(Code::BadLimit, message).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic));
+        }
+        Ok(Batch { plan, speaker, judges, journal })
+    }
+
+    pub(crate) fn line_maker(&self) -> LineMaker<'_> {
+        LineMaker { prefix: &self.plan.prefix, keeps_inputs: self.plan.keeps_inputs }
+    }
+
+    /// Opens the data, and checks its columns as far as its beginning says them.
+    pub(crate) fn rows(&self) -> Result<Box<dyn Rows>> {
+        let rows = rows::open(&self.plan.data)?;
+        if let Some(columns) = rows.columns() {
+            self.check_columns(columns)?;
+        }
+        Ok(rows)
+    }
+
+    pub(crate) fn check_columns(&self, columns: &[String]) -> Result<()> {
+        let file = self.plan.data.to_string_lossy();
+        self.speaker.columns.check(columns, &file)?;
+        self.check_collisions(columns)
+    }
+
+    /// Refuses columns of the data whose names the output needs.
+    pub(crate) fn check_collisions(&self, columns: &[String]) -> Result<()> {
+        if !self.plan.keeps_inputs {
+            return Ok(());
+        }
+        let file = self.plan.data.to_string_lossy();
+        let outputs = self.speaker.outputs();
+        let judges: Vec<(&str, &[String])> =
+            self.judges.iter().map(|judge| (judge.name.as_str(), judge.outputs.as_slice())).collect();
+        let form = self.plan.form.as_ref().map(Form::column);
+        let added = self.line_maker().names(form, self.plan.run.then_some(outputs.as_slice()), &judges);
+        if let Some(column) = columns.iter().find(|column| added.contains(column)) {
+            let message =
+                format!("the data has a column `{column}`, and the output has one of this name too");
+            let hint = "put a text before the new names, as in --prefix out_, or leave out the data's columns with --no-inputs";
+            return Err(bad_columns(message, hint.to_owned()).map(|found| found.file(&*file)));
+        }
+        Ok(())
+    }
+
+    /// The name of the model that is asked, and of its provider.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        let chosen = self.speaker.model.as_ref()?.chosen();
+        Some((chosen.model.as_str(), chosen.provider.name.as_str()))
+    }
+
+    /// The currency of its prices; `None` if no model is asked or its price is unknown.
+    pub fn currency(&self) -> Option<&str> {
+        let chosen = self.speaker.model.as_ref()?.chosen();
+        chosen.price.map(|_| chosen.provider.currency.as_str())
+    }
+
+    /// Renders all rows, and estimates what they cost. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// That the data cannot be read, or its columns do not fit. Rows that are invalid are part of the result.
+    pub fn check(&self, progress: &dyn Progress, stop: &Stop) -> Result<Checked> {
+        let rows = self.rows()?;
+        let are_texts = rows.are_texts();
+        let checker = Checker::new(self, are_texts);
+        let mut checked = Checked::default();
+        let accept = |row: Row, found| {
+            checked.add(&row, found);
+            progress.step(Stage::Check, checked.rows, None, Money::ZERO);
+            Ok(())
+        };
+        in_order(rows, self.plan.threads, stop, |row| checker.row(row), accept)?;
+        checked.finish(self)?;
+        Ok(checked)
+    }
+
+    /// Asks for all rows without an answer, and keeps the answers in the journal.
+    ///
+    /// # Errors
+    ///
+    /// That the data cannot be read or the journal not be written. A row that fails is part of the output.
+    pub fn ask(&self, checked: &Checked, progress: &dyn Progress, stop: &Stop) -> Result<Ended> {
+        let Some(journal) = &self.journal else { return Ok(Ended::default()) };
+        let spend = Spend::new(self.plan.limit, journal.spent());
+        let live = Live::new(journal, &spend, stop);
+        let rows = self.rows()?;
+        let are_texts = rows.are_texts();
+        let (rows, failed, done) = (Mutex::new(rows), Mutex::new(None::<Error>), AtomicU64::new(0));
+        let locked =
+            |failed: &Mutex<Option<Error>>| failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let work = || {
+            loop {
+                if stop.is_set() || live.ended().is_some() || locked(&failed) {
+                    return;
+                }
+                let row = rows.lock().unwrap_or_else(PoisonError::into_inner).next_row();
+                let asked = match row {
+                    None => return,
+                    Some(Ok(row)) => self.ask_row(&row, are_texts, &live),
+                    Some(Err(error)) => Err(error),
+                };
+                if let Err(error) = asked {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                progress.step(Stage::Ask, done, Some(checked.rows), spend.spent());
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..self.plan.concurrency {
+                let builder = thread::Builder::new().name("ask".into()).stack_size(STACK);
+                // With fewer threads it takes longer.
+                let _ = builder.spawn_scoped(scope, work);
+            }
+            work();
+        });
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        Ok(Ended { sent: live.sent(), spent: spend.spent(), why: live.ended(), stopped: stop.is_set() })
+    }
+
+    fn ask_row(&self, row: &Row, are_texts: bool, asker: &dyn Asker) -> Result<()> {
+        let Ok(rendered) = self.speaker.render(row, are_texts) else { return Ok(()) };
+        let spoken = self.speak(&rendered, asker)?;
+        self.judge(row, are_texts, (&rendered, &spoken), asker).map(drop)
+    }
+
+    fn speak(&self, rendered: &Rendered, asker: &dyn Asker) -> Result<Spoken> {
+        match &self.speaker.model {
+            Some(model) => converse(model, rendered, asker),
+            None => Ok(Spoken::default()),
+        }
+    }
+
+    /// What the judges say of an answer; nothing where there is none.
+    fn judge(
+        &self,
+        row: &Row,
+        are_texts: bool,
+        (rendered, spoken): (&Rendered, &Spoken),
+        asker: &dyn Asker,
+    ) -> Result<Vec<Option<Spoken>>> {
+        let is_answered = spoken.problem.is_none() && !spoken.is_open;
+        self.judges
+            .iter()
+            .map(|judge| match is_answered {
+                true => judge.judge(row, are_texts, (rendered, spoken), asker).map(Some),
+                false => Ok(None),
+            })
+            .collect()
+    }
+
+    /// The output file of the plan; `None` if it names none.
+    ///
+    /// # Errors
+    ///
+    /// That it cannot be written.
+    pub fn create_output(&self) -> Result<Option<Box<dyn Output>>> {
+        let Some(path) = &self.plan.output else { return Ok(None) };
+        let kinds = || {
+            let inputs = match self.plan.keeps_inputs {
+                true => kinds::of_rows(rows::open(&self.plan.data)?)?,
+                false => Vec::new(),
+            };
+            let answers = self.speaker.output_kinds();
+            let judges: Vec<_> =
+                self.judges.iter().map(|judge| (judge.name.as_str(), judge.output_kinds())).collect();
+            let form = self.plan.form.as_ref().map(Form::column);
+            Ok(self.line_maker().kinds(inputs, form, self.plan.run.then_some(answers.as_slice()), &judges))
+        };
+        output::create(path, kinds).map(Some)
+    }
+
+    /// Writes all rows, in their order, with the answers of the journal.
+    ///
+    /// # Errors
+    ///
+    /// That the data cannot be read or the output not be written.
+    pub fn write(
+        &self,
+        output: Box<dyn Output>,
+        (checked, ended): (Option<&Checked>, &Ended),
+        progress: &dyn Progress,
+        stop: &Stop,
+    ) -> Result<Written> {
+        let rows = self.rows()?;
+        let are_texts = rows.are_texts();
+        let of = checked.map(|checked| checked.rows);
+        let mut output = output;
+        let mut written = Written::default();
+        let work = |row: &Row| self.line(row, are_texts, ended);
+        let accept = |_: Row, made: Result<Made>| {
+            let made = made?;
+            written.add(&made);
+            output.write(made.line)?;
+            progress.step(Stage::Write, written.rows, of, ended.spent);
+            Ok(())
+        };
+        if !in_order(rows, self.plan.threads, stop, work, accept)? {
+            let message = format!("stopped after {} rows; no output was written", written.rows);
+            let diagnostic = Diagnostic::new(Code::NotAsked, message).hint("run the same command again");
+            return Err(Error::new(ErrorKind::Execute, diagnostic));
+        }
+        output.finish()?;
+        if let Some(journal) = &self.journal
+            && ended.why.is_none()
+        {
+            journal.done()?;
+        }
+        Ok(written)
+    }
+
+    /// A row of the output.
+    fn line(&self, row: &Row, are_texts: bool, ended: &Ended) -> Result<Made> {
+        let maker = self.line_maker();
+        let mut line = maker.begin(row);
+        let outputs = self.speaker.outputs();
+        let (shown, rendered) = self.shown(row, are_texts);
+        let mut problem = None;
+        let shown = shown.unwrap_or_else(|error| {
+            problem = Some(Problem::of(&error));
+            Shown { form: self.plan.form.as_ref().map(|form| (form.column(), Json::Null)), hash: None }
+        });
+        let mut spoken = Spoken::default();
+        let mut judged: Vec<Option<Spoken>> = self.judges.iter().map(|_| None).collect();
+        if let (Some(rendered), Some(journal)) = (&rendered, &self.journal) {
+            let asker = Recorded(journal);
+            spoken = self.speak(rendered, &asker)?;
+            judged = self.judge(row, are_texts, (rendered, &spoken), &asker)?;
+        }
+        if self.plan.run {
+            maker.spoken(&mut line, &spoken, &outputs);
+            let mut open = spoken.is_open;
+            for (judge, mut spoken) in self.judges.iter().zip(judged) {
+                if let Some(spoken) = spoken.as_mut().filter(|spoken| spoken.is_open) {
+                    open = true;
+                    spoken.problem = Some(not_asked(ended));
+                }
+                let judged = Judged { name: &judge.name, outputs: &judge.outputs, spoken };
+                maker.judged(&mut line, &judged);
+            }
+            maker.used(&mut line, &spoken);
+            problem = problem.or_else(|| spoken.problem.clone()).or_else(|| open.then(|| not_asked(ended)));
+        }
+        maker.shown(&mut line, shown);
+        maker.problem(&mut line, problem.as_ref());
+        Ok(Made { line, problem, spoken })
+    }
+
+    /// What a row renders to, and the render itself where a model or a judge needs it.
+    fn shown(&self, row: &Row, are_texts: bool) -> (Result<Shown>, Option<Rendered>) {
+        if !self.plan.run && self.plan.form == Some(Form::Text) {
+            let shown = self.speaker.render_text(row, are_texts).map(|text| Shown {
+                hash: Some(short_hash(&[text.as_bytes()])),
+                form: Some(("text", Json::String(text))),
+            });
+            return (shown, None);
+        }
+        let rendered = match self.speaker.render(row, are_texts) {
+            Ok(rendered) => rendered,
+            Err(error) => return (Err(error), None),
+        };
+        let shown = || -> Result<Shown> {
+            let hash = Some(self.speaker.hash(&rendered)?);
+            let Some(form) = &self.plan.form else { return Ok(Shown { form: None, hash }) };
+            let value = match form {
+                Form::Text => json!(rendered.text()),
+                Form::Messages => rendered.messages()?.iter().map(Message::to_json).collect(),
+                Form::Wire(Some(name)) => rendered.wire_as(name)?.body,
+                Form::Wire(None) => rendered.wire()?.body,
+            };
+            Ok(Shown { form: Some((form.column(), value)), hash })
+        };
+        (shown(), Some(rendered))
+    }
+}
+
+/// A line that was made.
+struct Made {
+    line: Line,
+    problem: Option<Problem>,
+    spoken: Spoken,
+}
+
+impl Written {
+    fn add(&mut self, made: &Made) {
+        self.rows += 1;
+        if let Some(problem) = &made.problem {
+            self.failed += 1;
+            *self.codes.entry(problem.code.clone()).or_default() += 1;
+        }
+        self.cost = self.cost + made.spoken.cost;
+        self.input_tokens += made.spoken.input_tokens;
+        self.output_tokens += made.spoken.output_tokens;
+    }
+}
+
+/// Why a row has no answer though nothing is wrong with it.
+fn not_asked(ended: &Ended) -> Problem {
+    let code = Code::NotAsked.as_str().to_owned();
+    match &ended.why {
+        Some(why) => Problem { code, message: format!("not asked: {}", why.message), hint: why.hint.clone() },
+        None => Problem {
+            code,
+            message: "not asked: the prompt renders differently each time".to_owned(),
+            hint: Some("use the values of the row in the prompt, and not the time or chance".to_owned()),
+        },
+    }
+}

@@ -1,0 +1,191 @@
+//! A row of the output: the columns of the data, what the prompt renders to, what the model said, what it cost, and what went wrong.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::chain::Spoken;
+use crate::kinds::Kind;
+use crate::problem::Problem;
+use crate::rows::Row;
+
+/// A row of the output, whose columns have an order.
+pub(crate) type Line = Map<String, Json>;
+
+/// The columns that Cuebook adds, in front of whose names a prefix may stand.
+pub(crate) struct LineMaker<'a> {
+    pub(crate) prefix: &'a str,
+    /// Whether the columns of the data are part of the output.
+    pub(crate) keeps_inputs: bool,
+}
+
+/// What a prompt renders to.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    /// The column and its value: the text, the messages or the body of a request.
+    pub(crate) form: Option<(&'static str, Json)>,
+    pub(crate) hash: Option<String>,
+}
+
+/// What one judge said, and the name of its columns.
+pub(crate) struct Judged<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) outputs: &'a [String],
+    pub(crate) spoken: Option<Spoken>,
+}
+
+impl LineMaker<'_> {
+    fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The beginning of a line: its number, and the columns of the data.
+    pub(crate) fn begin(&self, row: &Row) -> Line {
+        let mut line = Map::new();
+        line.insert(self.name("row"), json!(row.number));
+        if self.keeps_inputs {
+            line.extend(row.values.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        line
+    }
+
+    pub(crate) fn shown(&self, line: &mut Line, shown: Shown) {
+        if let Some((name, value)) = shown.form {
+            line.insert(self.name(name), value);
+        }
+        line.insert(self.name("render_hash"), json!(shown.hash));
+    }
+
+    /// What the model said.
+    pub(crate) fn spoken(&self, line: &mut Line, spoken: &Spoken, outputs: &[String]) {
+        line.insert(self.name("answer"), json!(spoken.answer));
+        self.outputs(line, "answer", spoken, outputs);
+    }
+
+    fn outputs(&self, line: &mut Line, name: &str, spoken: &Spoken, outputs: &[String]) {
+        for output in outputs {
+            let value = spoken.outputs.as_ref().and_then(|values| values.get(output));
+            line.insert(self.name(&format!("{name}_{output}")), value.cloned().unwrap_or(Json::Null));
+        }
+        if outputs.is_empty()
+            && let Some(values) = &spoken.outputs
+        {
+            line.insert(self.name(&format!("{name}_outputs")), values.clone());
+        }
+    }
+
+    /// What a judge said of it.
+    pub(crate) fn judged(&self, line: &mut Line, judged: &Judged<'_>) {
+        let (name, none) = (judged.name, Spoken::default());
+        let spoken = judged.spoken.as_ref().unwrap_or(&none);
+        if judged.outputs.is_empty() {
+            line.insert(self.name(name), json!(spoken.answer));
+        }
+        self.outputs(line, name, spoken, judged.outputs);
+        line.insert(self.name(&format!("{name}_cost")), spoken.cost.to_json());
+        let error = spoken.problem.as_ref().map(|problem| problem.code.clone());
+        line.insert(self.name(&format!("{name}_error")), json!(error));
+    }
+
+    /// What it took.
+    pub(crate) fn used(&self, line: &mut Line, spoken: &Spoken) {
+        for (name, value) in [
+            ("model", json!(spoken.model)),
+            ("finish", json!(spoken.finish)),
+            ("input_tokens", json!(spoken.input_tokens)),
+            ("output_tokens", json!(spoken.output_tokens)),
+            ("cached_tokens", json!(spoken.cached_tokens)),
+            ("cost", spoken.cost.to_json()),
+            ("seconds", json!(spoken.milliseconds as f64 / 1000.0)),
+        ] {
+            line.insert(self.name(name), value);
+        }
+    }
+
+    /// What went wrong; both columns are there in each line.
+    pub(crate) fn problem(&self, line: &mut Line, problem: Option<&Problem>) {
+        line.insert(self.name("error"), json!(problem.map(|problem| &problem.code)));
+        line.insert(self.name("error_message"), json!(problem.map(|problem| &problem.message)));
+    }
+
+    /// The columns of a whole output and their types, in order.
+    pub(crate) fn kinds(
+        &self,
+        inputs: Vec<(String, Kind)>,
+        form: Option<&str>,
+        answers: Option<&[(String, Kind)]>,
+        judges: &[(&str, Vec<(String, Kind)>)],
+    ) -> Vec<(String, Kind)> {
+        let mut kinds = vec![(self.name("row"), Kind::Integer)];
+        if self.keeps_inputs {
+            kinds.extend(inputs);
+        }
+        let outputs = |name: &str, outputs: &[(String, Kind)]| -> Vec<(String, Kind)> {
+            match outputs {
+                [] => vec![(self.name(&format!("{name}_outputs")), Kind::Json)],
+                _ => outputs
+                    .iter()
+                    .map(|(output, kind)| (self.name(&format!("{name}_{output}")), *kind))
+                    .collect(),
+            }
+        };
+        if let Some(answers) = answers {
+            kinds.push((self.name("answer"), Kind::Text));
+            kinds.extend(outputs("answer", answers));
+            for (name, judged) in judges {
+                if judged.is_empty() {
+                    kinds.push((self.name(name), Kind::Text));
+                }
+                kinds.extend(outputs(name, judged));
+                kinds.push((self.name(&format!("{name}_cost")), Kind::Number));
+                kinds.push((self.name(&format!("{name}_error")), Kind::Text));
+            }
+            let used = [
+                ("model", Kind::Text),
+                ("finish", Kind::Text),
+                ("input_tokens", Kind::Integer),
+                ("output_tokens", Kind::Integer),
+                ("cached_tokens", Kind::Integer),
+                ("cost", Kind::Number),
+                ("seconds", Kind::Number),
+            ];
+            kinds.extend(used.map(|(name, kind)| (self.name(name), kind)));
+        }
+        if let Some(form) = form {
+            kinds.push((self.name(form), if form == "text" { Kind::Text } else { Kind::Json }));
+        }
+        kinds.extend(["render_hash", "error", "error_message"].map(|name| (self.name(name), Kind::Text)));
+        kinds
+    }
+
+    /// The names that it adds. None of them may be the name of a column of the data.
+    pub(crate) fn names(
+        &self,
+        form: Option<&str>,
+        answers: Option<&[String]>,
+        judges: &[(&str, &[String])],
+    ) -> Vec<String> {
+        let mut names: Vec<String> =
+            ["row", "render_hash", "error", "error_message"].map(str::to_owned).to_vec();
+        names.extend(form.map(str::to_owned));
+        if let Some(outputs) = answers {
+            let used = [
+                "answer",
+                "answer_outputs",
+                "model",
+                "finish",
+                "input_tokens",
+                "output_tokens",
+                "cached_tokens",
+                "cost",
+                "seconds",
+            ];
+            names.extend(used.map(str::to_owned));
+            names.extend(outputs.iter().map(|output| format!("answer_{output}")));
+        }
+        for (name, outputs) in judges {
+            names.extend(["cost", "error", "outputs"].map(|end| format!("{name}_{end}")));
+            names.push((*name).to_owned());
+            names.extend(outputs.iter().map(|output| format!("{name}_{output}")));
+        }
+        names.into_iter().map(|name| self.name(&name)).collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! `cuebook batch`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::{Format, Inputs};
+
+/// `batch`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook batch greeting people.csv                                      render each row, as JSON lines
+  cuebook batch greeting people.csv --as messages --out greetings.jsonl
+  cuebook batch classify tickets.jsonl --run --out answers.jsonl --dry-run
+  cuebook batch classify tickets.jsonl --run --out answers.jsonl --limit-spend 5
+  cuebook batch classify tickets.csv --map body=ticket --run --model gpt-5-mini --out answers.jsonl
+  cuebook batch classify tickets.jsonl --run --judge quality=judges/quality --out answers.jsonl
+
+Run the same command again after a crash: Cuebook keeps each answer in a journal beside the output and does not ask for it \
+  twice. Exit code 1 if a row has an error. More: cuebook help batch")]
+pub struct BatchArgs {
+    /// The prompt: an id, or the path of its file or folder
+    #[arg(value_name = "PROMPT")]
+    pub prompt: String,
+    /// The rows: a .csv, .jsonl, .ndjson or .parquet file; each column fills the variable of its name
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    /// Use a column for a variable with another name; repeatable
+    #[arg(long = "map", value_name = "COLUMN=VARIABLE")]
+    pub columns: Vec<String>,
+    /// Ask the model for each row
+    #[arg(long)]
+    pub run: bool,
+    /// Write the rendered prompt: text, messages, wire or wire:NAME [default: text without --run, nothing with --run]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = Format::read)]
+    pub format: Option<Format>,
+    /// The output: a .jsonl or .parquet file [default: JSON lines on stdout; needed for --run]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Check all rows and estimate the cost, but send and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Ask for the valid rows, even if others are invalid
+    #[arg(long, requires = "run")]
+    pub keep_going: bool,
+    /// Stop before the run costs more than this, in the currency of the provider
+    #[arg(long, value_name = "AMOUNT", requires = "run", value_parser = amount)]
+    pub limit_spend: Option<f64>,
+    /// How many requests may wait for an answer at the same time
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..=512))]
+    pub concurrency: usize,
+    /// How many threads render [default: one for each processor]
+    #[arg(long, value_name = "NUMBER", value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+    pub threads: Option<usize>,
+    /// The model: its id, or a tier such as fast [default: the prompt's model]
+    #[arg(long, value_name = "ID|TIER")]
+    pub model: Option<String>,
+    /// Use this provider, even if the prompt names another; CUEBOOK_PROVIDER sets it for every command
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
+    /// A prompt that judges each answer; its outputs become columns that begin with NAME; repeatable
+    #[arg(long = "judge", value_name = "[NAME=]PROMPT", requires = "run")]
+    pub judges: Vec<String>,
+    /// The model of the judges [default: that of each judge's prompt]
+    #[arg(long, value_name = "ID|TIER", requires = "judges")]
+    pub judge_model: Option<String>,
+    /// Put this before the names of the columns that Cuebook adds
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub prefix: String,
+    /// Leave the columns of the data out of the output
+    #[arg(long)]
+    pub no_inputs: bool,
+    /// Values for all rows.
+    #[command(flatten)]
+    pub inputs: Inputs,
+}
+
+/// An amount of money.
+fn amount(text: &str) -> Result<f64, String> {
+    let amount = text.trim().parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "write an amount, as in 2.50".to_owned())
+}

@@ -1,0 +1,12 @@
+//! `cuebook batch`: rows are rendered, asked and judged, in order, and nothing is asked twice.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
+
+mod ask;
+mod judge;
+mod kill;
+mod memory;
+mod rows;
+mod setup;
+#[path = "../support/mod.rs"]
+mod support;
