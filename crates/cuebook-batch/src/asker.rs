@@ -169,7 +169,7 @@ impl<'a> Live<'a> {
     fn count(&self, error: &Error, problem: &Problem) {
         let status = error.field("status").and_then(Json::as_u64);
         let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        let is_general = matches!(status, Some(401 | 402 | 403)) || error.code() == Code::KeyMissing;
+        let is_general = matches!(status, Some(401..=403)) || error.code() == Code::KeyMissing;
         if is_general || failures >= MAX_FAILURES {
             let times =
                 if is_general { String::new() } else { format!("{failures} requests in a row failed: ") };

@@ -182,7 +182,7 @@ mod tests {
             let mut seen = Vec::new();
             let never = Stop::when(|| false);
             let work = |row: &Row| {
-                if row.number % 97 == 0 {
+                if row.number.is_multiple_of(97) {
                     thread::yield_now();
                 }
                 row.number * 2
