@@ -1,10 +1,12 @@
 //! What would surprise a reader of the result, and is no error. `check` and every render report it.
 
+use std::collections::HashMap;
+
 use super::Prepared;
 use crate::chat::models::{ModelInfo, enrich};
 use crate::chat::{Marker, NO_ROLE, Role, Roles};
 use crate::error::{Code, Diagnostic, nearest};
-use crate::prompt::PROMPTY;
+use crate::prompt::{PROMPTY, Rich};
 use crate::render::DEFAULT_PROVIDER;
 use crate::template::unit::Unit;
 use crate::variables::{Context, DEFAULT_LANGUAGE};
@@ -95,15 +97,25 @@ impl Prepared {
     /// Tags that make another text of the placeholder of a rich input, such as a filter, or a loop over a conversation.
     fn changed_inputs(&self, unit: &Unit) -> Vec<Diagnostic> {
         let mut findings = Vec::new();
-        for emission in unit.emissions() {
-            let rich = self.prompt.variables.iter().filter_map(|variable| Some((variable, variable.rich?)));
-            // Part of it, or something that was made of it.
-            let is_changed = |name: &str| {
-                emission.can_show(name)
-                    && (emission.accessor.is_none() || emission.paths.iter().all(|path| path != name))
+        let variables = self.prompt.variables.iter();
+        let rich: Vec<(&str, Rich)> =
+            variables.filter_map(|variable| Some((variable.name.as_str(), variable.rich?))).collect();
+        let by_name: HashMap<&str, usize> =
+            rich.iter().enumerate().map(|(index, (name, _))| (*name, index)).collect();
+        for emission in unit.emissions().iter().filter(|_| !rich.is_empty()) {
+            let roots = emission.paths.iter().filter_map(|path| path.split(['.', '[']).next());
+            let mut shown: Vec<usize> = match emission.paths.iter().any(|path| path == ".") {
+                true => (0..rich.len()).collect(),
+                false => roots.filter_map(|root| by_name.get(root).copied()).collect(),
             };
-            for (variable, kind) in rich.filter(|(variable, _)| is_changed(&variable.name)) {
-                let (name, kind) = (&variable.name, kind.as_str());
+            shown.sort_unstable();
+            shown.dedup();
+            // Part of it, or something that was made of it.
+            let is_changed =
+                |name: &str| emission.accessor.is_none() || emission.paths.iter().all(|path| path != name);
+            let changed = shown.into_iter().map(|index| rich[index]).filter(|(name, _)| is_changed(name));
+            for (name, kind) in changed {
+                let kind = kind.as_str();
                 let message = format!(
                     "`{name}` is an input of the kind {kind}: a template can only print it unchanged"
                 );

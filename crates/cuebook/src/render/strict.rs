@@ -3,6 +3,8 @@
 //! A value is looked for wherever it can have come through: filters, loops, operators. What a loop wrote letter by letter is
 //! put together before it is looked at.
 
+use std::collections::HashMap;
+
 use super::Rendered;
 use crate::chat::Marker;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -13,7 +15,14 @@ use crate::template::unit::{Emission, Unit, Units};
 impl Rendered {
     /// Whether a strict input can show in what an emission wrote.
     pub(super) fn is_strict(&self, emission: &Emission) -> bool {
-        self.strict_inputs().any(|name| emission.can_show(name))
+        let is_strict = |root: &str| {
+            let variable = self.prompt().variable(root);
+            variable.is_some_and(|variable| variable.strict && variable.rich.is_none())
+        };
+        emission.paths.iter().any(|path| match path.as_str() {
+            "." => self.strict_inputs().next().is_some(),
+            path => path.split(['.', '[']).next().is_some_and(is_strict),
+        })
     }
 
     fn strict_inputs(&self) -> impl Iterator<Item = &str> {
@@ -38,6 +47,15 @@ fn refuse(text: &str, pieces: &[Piece], units: &Units, strict: &[&str]) -> Resul
     if strict.is_empty() {
         return Ok(());
     }
+    let order: HashMap<&str, usize> = strict.iter().enumerate().map(|(index, name)| (*name, index)).collect();
+    // The first of the strict inputs that can show in an emission.
+    let shown_in = |emission: &Emission| {
+        let roots = emission.paths.iter().filter_map(|path| path.split(['.', '[']).next());
+        match emission.paths.iter().any(|path| path == ".") {
+            true => strict.first().copied(),
+            false => roots.filter_map(|root| order.get(root)).min().map(|index| strict[*index]),
+        }
+    };
     // Neighbouring emissions of strict inputs: where the row begins, and what shows there.
     let mut row: Option<(usize, ShownInput<'_>)> = None;
     let ends = pieces.iter().map(|piece| piece.start as usize).skip(1).chain([text.len()]);
@@ -45,7 +63,7 @@ fn refuse(text: &str, pieces: &[Piece], units: &Units, strict: &[&str]) -> Resul
         let range = piece.start as usize..end;
         let shown = match piece.writer {
             Writer::Value { unit, offset } => units.get(unit).0.emission(offset).and_then(|emission| {
-                let name = strict.iter().find(|name| emission.can_show(name))?;
+                let name = shown_in(emission)?;
                 Some(ShownInput { name, unit: units.get(unit).0, emission })
             }),
             _ => None,

@@ -66,12 +66,19 @@ impl Lint<'_> {
     fn statement(&mut self, statement: &Statement) {
         // A statement is shown as the tag that begins it.
         let start = statement.range.start as usize;
-        let end = self.source[start..].find("%}").map_or(self.source.len(), |length| start + length + 2);
-        let tag = start..end;
+        let rest = &self.source[start..];
+        // The end of a `{{ … }}` is not needed, and the next `%}` may be at the end of the file.
+        let is_shown = match &statement.kind {
+            StatementKind::Data => false,
+            StatementKind::Emit(_) => !rest.starts_with("{{"),
+            _ => true,
+        };
+        let end = if is_shown { rest.find("%}").map_or(rest.len(), |length| length + 2) } else { 0 };
+        let tag = start..start + end;
         match &statement.kind {
             StatementKind::Data => {}
             StatementKind::Emit(value) => {
-                if !self.source[start..].starts_with("{{") {
+                if is_shown {
                     self.note(tag, "`{% print %}`");
                 }
                 self.expression(value);
