@@ -11,7 +11,6 @@ mod layout;
 mod mock;
 mod prove;
 mod stubs;
-#[cfg(feature = "studio")]
 mod studio;
 mod thread;
 mod trust;
@@ -31,11 +30,10 @@ pub use layout::Layout;
 pub use mock::MockArgs;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use stubs::{StubsArgs, StubsLanguage};
-#[cfg(feature = "studio")]
 pub use studio::StudioArgs;
 pub use thread::{
-    RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
-    ThreadShowArgs, ThreadTailArgs,
+    RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadForkArgs, ThreadListArgs, ThreadOptions,
+    ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
 };
 pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 
@@ -269,7 +267,6 @@ Examples:
 To set up an editor, see: cuebook help editors")]
     Lsp,
     /// Open the library in the browser: write, see origins, decide, follow threads
-    #[cfg(feature = "studio")]
     Studio(StudioArgs),
     /// Print the JSON Schema of a kind of file
     Schema(SchemaArgs),

@@ -30,7 +30,6 @@ mod search;
 mod show;
 mod sign;
 mod stubs;
-#[cfg(feature = "studio")]
 mod studio;
 mod test;
 mod thread;
@@ -79,7 +78,6 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
         Command::Lsp => lsp::run(options),
-        #[cfg(feature = "studio")]
         Command::Studio(args) => studio::run(&args, options),
         Command::Schema(args) => schema::run(&args),
         Command::Doctor => doctor::run(options),

@@ -14,7 +14,6 @@ mod interrupt;
 mod markdown;
 mod output;
 mod pager;
-mod prices;
 mod progress;
 mod project;
 mod prompts;

@@ -15,6 +15,7 @@ mod failure;
 mod file;
 mod http;
 mod pause;
+mod prices;
 mod record;
 mod secret;
 mod socket;
@@ -40,6 +41,7 @@ pub(crate) use failure::FIELDS;
 pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
 pub use http::HttpProvider;
 pub use pause::{Clock, RealClock};
+pub use prices::{Cost as ReadingCost, Prices};
 pub use record::{Recorder, Recording};
 pub use transport::Client;
 

@@ -26,7 +26,6 @@ mod request_slots;
 mod runtime;
 mod server;
 mod stdio;
-#[cfg(feature = "studio")]
 mod studio;
 mod tasks;
 mod tools;
@@ -40,5 +39,4 @@ pub use items::{Arguments, Failed, Items, Question, Watch};
 pub use local::LocalItems;
 pub use server::Server;
 pub use stdio::serve_stdio;
-#[cfg(feature = "studio")]
 pub use studio::{Studio, serve_studio};

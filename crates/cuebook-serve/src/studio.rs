@@ -11,6 +11,7 @@ mod decide;
 mod editor;
 mod files;
 mod render;
+mod threads;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::from_fn;
 use axum::response::Response;
 use cuebook::error::ErrorKind;
+use cuebook::items::Spaces;
 use cuebook::{Book, Code, Diagnostic, Error, Result};
 use cuebook_lab::cases::{case_files, case_inputs};
 use serde_json::{Value as Json, json};
@@ -42,8 +44,8 @@ pub struct Studio {
     pub book: Arc<Book>,
     /// The `cuebook` program.
     pub program: PathBuf,
-    /// Options of the command line that every command gets, such as the store.
-    pub options: Vec<String>,
+    /// Where threads are, if it is not the project's own store.
+    pub store: Option<String>,
     /// Opens the book of a language server.
     pub open: OpenBook,
 }
@@ -53,6 +55,7 @@ struct Parts {
     book: Arc<Book>,
     commands: commands::Commands,
     editors: Editors,
+    threads: threads::Threads,
 }
 
 /// Serves the page until the process is asked to end. Calls `ready` with the address of the page once it listens.
@@ -77,7 +80,8 @@ pub fn serve_studio(studio: Studio, at: &str, ready: impl FnOnce(&str)) -> Resul
         runtime::cancel_on_signal(stop.clone()).map_err(failed)?;
         let root = studio.book.library().root().to_owned();
         let parts = Parts {
-            commands: commands::Commands::new(studio.program, root, studio.options),
+            threads: threads::Threads::new(Spaces::of_project(&root), studio.store.clone()),
+            commands: commands::Commands::new(studio.program, root, studio.store),
             editors: Editors::new(studio.open),
             book: studio.book,
         };
@@ -173,7 +177,9 @@ fn call_by_name(parts: &Parts, call: &str, arguments: &Json) -> Option<Result<Js
         "prompts" => prompts(&parts.book),
         "cases" => cases(&parts.book, arguments),
         "render" => render::render(&parts.book, arguments),
+        "check" => render::check(&parts.book, arguments),
         "file" => files::read(&parts.book, arguments),
+        "hashes" => files::hashes(&parts.book, arguments),
         "save" => files::save(&parts.book, arguments),
         "candidates" => decide::candidates(&parts.book, arguments),
         "resolve" => decide::resolve(&parts.book, arguments),
@@ -183,7 +189,10 @@ fn call_by_name(parts: &Parts, call: &str, arguments: &Json) -> Option<Result<Js
         "packs" => decide::packs(&parts.book),
         "packs/code" => decide::code(&parts.book, arguments),
         "packs/approve" => decide::approve(&parts.book, arguments),
-        "packs/install" => decide::proposals(&parts.book, arguments),
+        "providers" => decide::providers(&parts.book),
+        "packs/install" => decide::install(&parts.book, arguments),
+        "threads" => parts.threads.list(),
+        "threads/events" => parts.threads.events(arguments),
         "command" => parts.commands.run(arguments),
         "editor/open" => parts.editors.open(),
         "editor/send" => parts.editors.send(arguments),

@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Test", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
     ("Run", &["run", "batch", "execute", "thread", "providers", "mock"]),
-    ("Serve", if cfg!(feature = "studio") { &["studio", "mcp", "lsp"] } else { &["mcp", "lsp"] }),
+    ("Serve", &["studio", "mcp", "lsp"]),
     ("Help", &["help", "doctor", "completions"]),
 ];
 

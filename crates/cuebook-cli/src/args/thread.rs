@@ -133,6 +133,8 @@ pub enum ThreadCommand {
     Cancel(ThreadArgs),
     /// Continue a thread that was stopped, failed, or lost its process
     Resume(ThreadResumeArgs),
+    /// Start a new thread from a turn of another one, with another model or prompt
+    Fork(ThreadForkArgs),
     /// Run a thread that another process registered
     #[command(hide = true)]
     CarryOut(ThreadResumeArgs),
@@ -168,6 +170,7 @@ pub struct ThreadListArgs {
   cuebook thread show run_pipeline-1739820456123
   cuebook thread show run_pipeline-1739820456123 --events
   cuebook thread show run_pipeline-1739820456123 --explain
+  cuebook thread show run_pipeline-1739820456123 --turn 2 --explain
 
 Cuebook checks the log before it shows anything.")]
 pub struct ThreadShowArgs {
@@ -180,6 +183,9 @@ pub struct ThreadShowArgs {
     /// Show where each line of the messages came from: file and line, variable, tool or model
     #[arg(long, conflicts_with = "events")]
     pub explain: bool,
+    /// Show the messages that the model got in this turn, from 1
+    #[arg(long, value_name = "NUMBER", conflicts_with = "events", value_parser = clap::value_parser!(u32).range(1..))]
+    pub turn: Option<u32>,
     /// Where threads are kept.
     #[command(flatten)]
     pub threads: StoreOptions,
@@ -261,6 +267,48 @@ pub struct ThreadResumeArgs {
     /// The most it may do: a JSON list of patterns
     #[arg(long, value_name = "PATTERNS", hide = true)]
     pub allowance: Option<String>,
+    /// Where threads are kept and who answers.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread fork`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread fork assistant-1739820456123 --turn 2
+  cuebook thread fork assistant-1739820456123 --turn 2 --model gpt-4o
+  cuebook thread fork assistant-1739820456123 --turn 1 --prompt assistant_short --var tone=calm
+
+The new thread begins with the messages that the model got in that turn. It has the inputs, limits and permissions of the other \
+  thread, which stays as it is. Before it gets the permissions, Cuebook asks you. Without a terminal, pass --allow-again.")]
+pub struct ThreadForkArgs {
+    /// The thread's name
+    #[arg(value_name = "THREAD")]
+    pub id: String,
+    /// The turn to begin with, from 1
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub turn: u32,
+    /// Another prompt: its messages replace those of the thread's prompt
+    #[arg(long, value_name = "ID")]
+    pub prompt: Option<String>,
+    /// A variable of the other prompt: NAME=TEXT for text, NAME:=JSON for anything else
+    #[arg(long = "var", value_name = "NAME=TEXT|NAME:=JSON", requires = "prompt")]
+    pub vars: Vec<String>,
+    /// Variables of the other prompt from a JSON or YAML file, or from stdin with -
+    #[arg(long = "vars", value_name = "FILE|-", requires = "prompt")]
+    pub vars_file: Option<PathBuf>,
+    /// Another model
+    #[arg(long, value_name = "ID|TIER")]
+    pub model: Option<String>,
+    /// A new limit: turns, tokens, spend, spawns, duration_seconds
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
+    pub limits: Vec<String>,
+    /// Do not wait for the thread
+    #[arg(long = "async")]
+    pub is_async: bool,
+    /// Give the new thread the permissions of the other one without asking
+    #[arg(long)]
+    pub allow_again: bool,
     /// Where threads are kept and who answers.
     #[command(flatten)]
     pub threads: ThreadOptions,

@@ -28,7 +28,7 @@ pub fn run(args: &StudioArgs, options: &Options) -> Outcome {
     let studio = Studio {
         book: Arc::new(book),
         program: std::env::current_exe()?,
-        options: args.store.store.iter().map(|store| format!("--store={store}")).collect(),
+        store: args.store.store.clone(),
         open: Arc::new(open),
     };
     // What follows the token is the state of the page.

@@ -12,15 +12,15 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::store::{Account, Authenticity, Filter, Record, Store};
 use cuebook_run::{
-    Cancelled, Conversation, Engine, Event, ExplainedMessage, Launch, Money, Resume, Settings, Status,
-    ThreadId, Watch, explain, has_origins, label, rebuild, spent_below, whole_log,
+    Cancelled, Conversation, Engine, Event, ExplainedMessage, Fork, Launch, Money, Resume, Settings, Status,
+    ThreadId, Watch, explain, has_origins, label, rebuild, rebuild_turn, spent_below, whole_log,
 };
 use serde_json::{Value as Json, json};
 
 use super::run::print_run;
 use crate::args::{
-    Options, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
-    ThreadShowArgs, ThreadTailArgs,
+    Options, StoreOptions, ThreadArgs, ThreadCommand, ThreadForkArgs, ThreadListArgs, ThreadOptions,
+    ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
 };
 use crate::inputs;
 use crate::interrupt::{EndSignal, Interrupted};
@@ -35,6 +35,7 @@ pub fn run(command: &ThreadCommand, options: &Options) -> Outcome {
         ThreadCommand::Tail(args) => tail(args, options),
         ThreadCommand::Cancel(args) => cancel(args, options),
         ThreadCommand::Resume(args) => resume(args, options),
+        ThreadCommand::Fork(args) => fork(args, options),
         ThreadCommand::CarryOut(args) => carry_out(args, options),
     }
 }
@@ -146,7 +147,10 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let (engine, store) = open(&args.threads, options)?;
     let record = named(&engine, &*store, &args.id)?;
     let events = whole_log(&*store, &record)?;
-    let rebuilt = rebuild(&record.id, &events)?;
+    let rebuilt = match args.turn {
+        Some(turn) => rebuild_turn(&record.id, &events, turn)?,
+        None => rebuild(&record.id, &events)?,
+    };
     let account = store.account(&record.id)?;
     let children = store.list(&Filter { parent: Some(record.id.clone()), ..Filter::default() })?;
     let below = spent_below(&*store, &record)?;
@@ -391,6 +395,42 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
         // What was shown is what is allowed: the log must not go on in between.
         how = Resume { allow_again: true, behind: error.field("events").and_then(Json::as_u64), ..how };
         began = resume(&how);
+    }
+    observer.finish();
+    print_run(began?, options)
+}
+
+fn fork(args: &ThreadForkArgs, options: &Options) -> Outcome {
+    let engine = engine(&args.threads, options)?;
+    let store = engine.threads_so_far(None)?;
+    let record = named(&engine, &*store, &args.id)?;
+    let book = book(&args.threads.project(options)?, options)?;
+    let mut variables = args.vars_file.as_deref().map(inputs::read_object).transpose()?.unwrap_or_default();
+    for argument in &args.vars {
+        let (name, value) = inputs::parse_option("--var", argument)?;
+        variables.insert(name, value);
+    }
+    let mut how = Fork {
+        turn: args.turn,
+        prompt: args.prompt.clone(),
+        variables,
+        model: args.model.clone(),
+        limit_overrides: inputs::limits(&args.limits)?,
+        is_async: args.is_async,
+        allow_again: args.allow_again,
+    };
+    let observer = ThreadProgress::new(options.json, true);
+    let fork = |how: &Fork| engine.fork(None, &book, &record.id, how, &observer);
+    let mut began = fork(&how);
+    if let Err(error) = &began
+        && error.code() == Code::AskAgain
+        && is_interactive()
+    {
+        if !confirm(&format!("{}. Allow this again?", error.diagnostic().message), "--allow-again")? {
+            return Ok(ExitCode::FAILURE);
+        }
+        how.allow_again = true;
+        began = fork(&how);
     }
     observer.finish();
     print_run(began?, options)

@@ -11,13 +11,13 @@ use cuebook_lab::BookExt;
 use cuebook_lab::Target;
 use cuebook_lab::diff::{self, Version, VersionReport};
 use cuebook_lab::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
+use cuebook_run::provider::{Prices, ReadingCost as Cost};
 use serde_json::{Value as Json, json};
 
 use super::{explain, with_choice};
 use crate::args::{Options, TokensArgs};
 use crate::inputs::{self, Shared};
 use crate::output::{Outcome, print_findings, print_json, say, unless_closed};
-use crate::prices::{Cost, Prices};
 use crate::prompts::{self, Member, Prompts};
 
 pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
@@ -27,7 +27,7 @@ pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
         return Err(usage(message, "name a file for one of them: --against other.json").into());
     }
     let book = options.book()?;
-    let prices = Prices::of(&book);
+    let prices = Prices::known(&book);
     match Prompts::read(&args.prompts, &args.inputs, &book)? {
         Prompts::One(prompt) => one(prompt.as_deref(), args, &book, &prices, options),
         Prompts::Many(_) if args.against.is_some() => {
@@ -78,7 +78,7 @@ fn document(reported: &Result<VersionReport>, member: &Member, prices: &Prices) 
             let mut object = ledger.to_json();
             object["prompt"] = json!(member.target.id);
             object["source"] = json!(member.target.source);
-            object["cost"] = Cost::json(prices.of_ledger(ledger));
+            object["cost"] = Cost::json(prices.of(ledger.model.as_deref(), ledger.total()));
             object["placeholders"] = assumed.iter().map(|assumed| json!(assumed.name)).collect();
             object
         }
@@ -102,7 +102,7 @@ fn rows(
             writeln!(out, "{:>8}  {:>14}  {id}  {quiet}not counted, see below{quiet:#}", "-", "-")?;
             continue;
         };
-        let cost = prices.of_ledger(ledger);
+        let cost = prices.of(ledger.model.as_deref(), ledger.total());
         let shown = cost.as_ref().map_or_else(|| "-".to_owned(), Cost::to_string);
         let names: Vec<&str> = assumed.iter().map(|assumed| assumed.name.as_str()).collect();
         let note = match names.is_empty() {
@@ -171,7 +171,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
         object["prompt"] = explanation.prepared().found().id.as_str().into();
         object["stability"] = stability.to_json();
         object["caches"] = plans.iter().map(CachePlan::to_json).collect();
-        object["cost"] = Cost::json(prices.of_ledger(&ledger));
+        object["cost"] = Cost::json(prices.of(ledger.model.as_deref(), ledger.total()));
         print_json(&object)?;
     } else {
         let mut out = anstream::stdout().lock();
@@ -188,7 +188,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
 /// What it costs, if the model has a price.
 fn money(ledger: &Ledger, prices: &Prices, out: &mut impl Write) -> io::Result<()> {
     let quiet = Style::new().dimmed();
-    match (prices.of_ledger(ledger), &ledger.model) {
+    match (prices.of(ledger.model.as_deref(), ledger.total()), &ledger.model) {
         (Some(cost), _) => writeln!(out, "  {}", printable(&cost.describe())),
         (None, Some(model)) => {
             writeln!(out, "  {quiet}the price of {} is not known{quiet:#}", printable(model))

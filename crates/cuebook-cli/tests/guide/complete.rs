@@ -238,8 +238,11 @@ const NOT_LISTED: &[(&str, &str)] = &[
     ("cuebook/actions/search/index.rs", "MAX"),
     ("cuebook/actions/search/index.rs", "LONGEST"),
     ("cuebook-text/json.rs", "LONGEST"),
-    // Behind the feature `studio`.
+    // What the page of the studio shows at once.
     ("cuebook-serve/studio/files.rs", "LARGEST"),
+    ("cuebook-serve/studio/files.rs", "MAX_OPEN"),
+    ("cuebook-serve/studio/threads.rs", "MAX_LISTED"),
+    ("cuebook-serve/studio/threads.rs", "MAX_EVENTS"),
     ("cuebook-library/library/config.rs", "MAX_FILE_SIZE"),
     ("cuebook-library/library/scripts.rs", "MAX_WATCHED"),
     ("cuebook-library/overrides/resolve.rs", "MAX_REPORTED"),

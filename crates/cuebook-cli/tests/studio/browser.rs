@@ -1,17 +1,22 @@
-//! The page in Chromium, driven by `crates/cuebook-serve/studio/test/studio.mjs`.
+//! The page in Chromium, driven by `crates/cuebook-serve/studio/test/studio.mjs`, on the project in `project/` and a scripted model.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cuebook_mock::{Mock, Script};
 
-use crate::server::Studio;
+use crate::server::{Studio, write};
 use crate::skip;
 
-const HOSTILE: &str = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>";
+/// A file name that is no markup.
+const PARTIAL: &str = "prompts/partials/<img src=x onerror=alert(4)>.md";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook-serve/studio")
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studio")
 }
 
 /// Whether a program runs.
@@ -28,7 +33,7 @@ fn runs(program: &str) -> bool {
 fn chromium() -> Option<&'static str> {
     let found = || ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| runs(name));
     found().or_else(|| {
-        let install = "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium";
+        let install = "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium";
         let is_done =
             Command::new("sh").args(["-c", install]).stdout(Stdio::null()).stderr(Stdio::null()).status();
         is_done.is_ok_and(|status| status.success()).then(found)?
@@ -39,13 +44,44 @@ fn chromium() -> Option<&'static str> {
 fn packages() -> Option<PathBuf> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("studio");
     std::fs::create_dir_all(&place).ok()?;
-    std::fs::copy(folder().join("package.json"), place.join("package.json")).ok()?;
+    let manifest = std::fs::read_to_string(folder().join("package.json")).ok()?;
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).ok()?;
+    let needs = ["playwright-core", "axe-core"]
+        .map(|name| format!("{name}@{}", manifest["devDependencies"][name].as_str().unwrap_or_default()));
+    std::fs::write(place.join("package.json"), "{\"private\": true}\n").ok()?;
     let npm = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--silent"])
+        .args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--no-save",
+            "--ignore-scripts",
+            "--silent",
+        ])
+        .args(needs)
         .current_dir(&place)
         .stdout(Stdio::null())
         .status();
     npm.is_ok_and(|status| status.success()).then_some(place)
+}
+
+/// The files of a folder, with their names in it.
+fn files(folder: &Path) -> Vec<(String, String)> {
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => {
+                    let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                    found.push((name, std::fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+    }
+    found
 }
 
 #[test]
@@ -55,51 +91,36 @@ fn every_task_works_in_a_browser() {
     }
     let Some(chromium) = chromium() else { return skip::missing_peer("the studio is tested in chromium") };
     let Some(packages) = packages() else { return skip::missing_peer("the packages of the studio's test") };
-    let mock = Mock::start(Script::new().text(HOSTILE).text("Hello again.")).unwrap();
-    let hostile = format!(
-        "Hello {{{{ name }}}} {{% if loud %}}!{{% endif %}} {HOSTILE}\n{{% include \"partials/tone.md\" %}}\n"
-    );
+    let replies = std::fs::read_to_string(here().join("replies.json")).unwrap();
+    let mock = Mock::start(Script::from_json(&serde_json::from_str(&replies).unwrap()).unwrap()).unwrap();
+    let files = files(&here().join("project"));
+    let mut project: Vec<(&str, &str)> =
+        files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    project.push((PARTIAL, "Kind.\n"));
     let studio = Studio::of(
-        &[
-            (
-                "prompts/greeting/template.md",
-                "Hello {{ name }}, ünïcode 🎉.\n{% include \"partials/tone.md\" %}\n",
-            ),
-            (
-                "prompts/greeting/tests.md",
-                "```yaml inputs\nname: Ada\n```\n\n## greets\n\n```text contains\nAda\n```\n",
-            ),
-            ("prompts/partials/tone.md", "Be kind.\n"),
-            ("prompts/hostile/template.md", &hostile),
-            (
-                "prompts/letter.prompty",
-                "---\nmodel: gpt-5\ninputs:\n  mood: {kind: string, enumValues: [calm, angry], default: calm}\n  past: {kind: thread}\n---\nsystem:\nBe {{ mood }}.\n{{ past }}\nuser:\nHello\n",
-            ),
-            (
-                "prompts/guide.sections.md",
-                "---\nname: Guide\n---\n# Task\nDo it.\n\n# Handbook\n```yaml section\nsummary: The rules.\nvisibility: summary\n```\nFollow the rules.\n",
-            ),
-            (
-                "user_data/packs/pk/pack.json",
-                r#"{"pack_id": "pk", "name": "Pk", "version": "1.0.0", "prompts": ["greeting"], "variable_providers": [{"file": "variables/g.py", "namespace": "g"}]}"#,
-            ),
-            ("user_data/packs/pk/prompts/greeting/template.md", "Theirs."),
-            ("user_data/packs/pk/variables/g.py", "async def provide(context):\n    return {\"x\": 1}\n"),
-        ],
+        &project,
         &[("OPENAI_BASE_URL", &mock.url()), ("OPENAI_API_KEY", "mock"), ("CUEBOOK_PROVIDER", "openai")],
     );
-    let pictures = std::env::var_os("CUEBOOK_PICTURES").map(PathBuf::from);
+    // `diff` compares with the last commit.
+    let root = studio.project.path();
+    write(root, ".gitignore", ".ai\n");
+    let commit =
+        "git init -q . && git add -A && git -c user.name=t -c user.email=t@example.com commit -qm first";
+    let is_committed = Command::new("sh").args(["-c", commit]).current_dir(root).status();
+    assert!(is_committed.is_ok_and(|status| status.success()), "git is missing");
     let output = Command::new("node")
         .arg(folder().join("test/studio.mjs"))
         .arg(&studio.url)
-        .arg(studio.project.path())
+        .arg(root)
         .env("STUDIO_PACKAGES", packages)
         .env("STUDIO_CHROMIUM", chromium)
-        .env("STUDIO_PICTURES", pictures.unwrap_or_default())
+        .env("STUDIO_PACK", here().join("tones"))
+        .env("STUDIO_PICTURES", std::env::var_os("CUEBOOK_PICTURES").unwrap_or_default())
         .output()
         .unwrap();
     let said =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
     assert!(said.contains("all tasks passed"), "{said}");
+    println!("{said}");
 }

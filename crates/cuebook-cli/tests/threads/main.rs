@@ -14,6 +14,7 @@ mod endings;
 mod explained;
 #[cfg(target_os = "linux")]
 mod fence;
+mod forks;
 mod greeting;
 mod leaving;
 mod processes;

@@ -94,6 +94,7 @@ impl Engine {
             origins: rebuilt.origins.clone(),
             limits,
             continuation_of: Some(finished.id.clone()),
+            forked_from: None,
             ..launch.clone()
         };
         let thread_tools = self.continued_tools(project, &next, chosen.profile.api, rebuilt.opened)?;

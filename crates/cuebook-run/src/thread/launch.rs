@@ -30,6 +30,15 @@ impl ThreadKind {
     }
 }
 
+/// A turn of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkPoint {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The turn, from 1.
+    pub turn: u32,
+}
+
 /// All that a thread is started with.
 #[derive(Debug, Clone)]
 pub struct Launch {
@@ -73,6 +82,8 @@ pub struct Launch {
     pub continuation: Option<String>,
     /// The thread whose conversation it goes on with.
     pub continuation_of: Option<ThreadId>,
+    /// The turn of another thread that it begins with.
+    pub forked_from: Option<ForkPoint>,
     /// What else the prompt was rendered with.
     pub context: Json,
     /// Limits that its parent did not grant as they were asked for.
@@ -105,6 +116,10 @@ impl Launch {
             "tools": self.tools,
             "continuation": self.continuation,
             "continuation_of": self.continuation_of.as_ref().map(ThreadId::as_str),
+            "forked_from": self
+                .forked_from
+                .as_ref()
+                .map(|point| json!({"thread_id": point.thread.as_str(), "turn": point.turn})),
             "context": self.context,
             "capped": self.capped,
             "notes": self.notes,
@@ -160,11 +175,17 @@ impl Launch {
             tools: map("tools"),
             continuation: text("continuation"),
             continuation_of: text("continuation_of").map(ThreadId::known),
+            forked_from: fork_point(&json["forked_from"]),
             context: json["context"].clone(),
             capped: list("capped"),
             notes: list("notes"),
         })
     }
+}
+
+fn fork_point(json: &Json) -> Option<ForkPoint> {
+    let turn = u32::try_from(json["turn"].as_u64()?).ok()?;
+    Some(ForkPoint { thread: ThreadId::known(json["thread_id"].as_str()?), turn })
 }
 
 /// How a model is to be asked, as [`ModelOptions::to_json`] writes it.

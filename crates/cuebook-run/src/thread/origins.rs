@@ -163,7 +163,9 @@ fn one(thread: &Rebuilt, message: &Message, source: MessageSource) -> ExplainedM
             texts.flat_map(|(part, text)| stored_pieces(&thread.origins, &stored[part], text)).collect()
         }
         MessageSource::Earlier => {
-            let before = thread.launch.continuation_of.as_ref().map(|id| id.as_str());
+            let launch = &thread.launch;
+            let forked = launch.forked_from.as_ref().map(|point| &point.thread);
+            let before = launch.continuation_of.as_ref().or(forked).map(|id| id.as_str());
             whole(json!({"kind": "earlier", "thread_id": before}))
         }
         MessageSource::Model(event) => {

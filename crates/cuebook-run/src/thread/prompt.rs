@@ -105,6 +105,7 @@ impl Engine {
             tools: items.into_iter().map(|(name, item)| (name, item.into())).collect(),
             continuation: None,
             continuation_of: None,
+            forked_from: None,
             context: frozen(&context, file_of(&request.prompt)),
             capped: Vec::new(),
             notes,
@@ -183,7 +184,7 @@ fn frozen(context: &Context, file: Option<String>) -> Json {
 }
 
 /// The context that [`frozen`] wrote down.
-fn thawed(json: &Json, model: &str) -> Context {
+pub(super) fn thawed(json: &Json, model: &str) -> Context {
     let text = |name: &str| json[name].as_str().map(str::to_owned);
     Context {
         model: Some(model.to_owned()),

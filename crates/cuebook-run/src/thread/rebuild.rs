@@ -205,6 +205,28 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
     Ok(rebuilt)
 }
 
+/// Rebuilds a thread as it was when the model got the request of a turn, counted from 1.
+///
+/// # Errors
+///
+/// As [`rebuild`], and an error if there is no such turn.
+pub fn rebuild_turn(id: &ThreadId, events: &[Event], turn: u32) -> Result<Rebuilt> {
+    let is_request = |event: &Event| event.kind == Kind::CognitionIn;
+    let last = events.iter().rposition(|event| is_request(event) && event.payload["turn"] == turn);
+    if let Some(last) = last {
+        return rebuild(id, &events[..=last]);
+    }
+    let turns =
+        events.iter().filter(|event| is_request(event)).filter_map(|event| event.payload["turn"].as_u64());
+    let message = format!("`{id}` has no turn {turn}");
+    let hint = match turns.max() {
+        Some(1) => "it has one turn".to_owned(),
+        Some(most) => format!("it has the turns 1 to {most}"),
+        None => "its model was not asked yet".to_owned(),
+    };
+    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
+}
+
 /// The sources of the messages that a thread starts with.
 pub(super) fn first_sources(launch: &Launch) -> Vec<MessageSource> {
     let source = |index: usize| match index < launch.prompt_messages {

@@ -230,7 +230,7 @@ impl Engine {
         }
         let mut rebuilt = rebuild(&record.id, &events)?;
         if !how.allow_again {
-            refuse_unconfirmed(record, &rebuilt.launch)?;
+            refuse_unconfirmed(record, &rebuilt.launch, &format!("resume {}", record.id))?;
         }
         let (chosen, mut payload) = self.changes(project, store, &rebuilt, record, how)?;
         rebuilt.launch.limits = ThreadLimits::from_json(&payload["limits"])?;
@@ -339,7 +339,7 @@ struct ResumedThread<'e> {
 
 /// `CB737`: a prompt's thread takes its permissions from its log alone, so its user has to allow them again. A directive's come
 /// from its signed file.
-fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
+pub(super) fn refuse_unconfirmed(record: &Record, launch: &Launch, command: &str) -> Result<()> {
     let capabilities: Vec<&str> = launch.capabilities.iter().collect();
     if launch.errand == ThreadKind::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
         return Ok(());
@@ -354,7 +354,7 @@ fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
     if !tools.is_empty() {
         message.push_str(&format!("; with the tools {}", tools.join(", ")));
     }
-    let hint = format!("to allow this: cuebook thread resume {id} --allow-again");
+    let hint = format!("to allow this: cuebook thread {command} --allow-again");
     let diagnostic = Diagnostic::new(Code::AskAgain, printable(&message)).hint(printable(&hint));
     Err(Error::new(ErrorKind::Execute, diagnostic)
         .with("thread_id", id.as_str())

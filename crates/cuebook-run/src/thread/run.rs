@@ -213,7 +213,7 @@ impl Engine {
     }
 
     /// Registers a thread, and runs it here or in a process of its own.
-    fn begin(
+    pub(super) fn begin(
         &self,
         project: &Arc<Project>,
         store: &Arc<dyn Store>,

@@ -266,6 +266,7 @@ pub(crate) fn directive(
         tools: Map::new(),
         continuation: directive.more("continuation_directive").map(str::to_owned),
         continuation_of: None,
+        forked_from: None,
         context: json!({"suppress": composed.context.suppress.iter().map(|name| name.as_str()).collect::<Vec<_>>()}),
         capped: Vec::new(),
         notes,

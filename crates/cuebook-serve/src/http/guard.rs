@@ -73,7 +73,6 @@ impl Guard {
 
     /// The refusal of a request of a page that this server serves itself, if so: it comes from this page, and has the token unless it
     /// asks for a part of the page.
-    #[cfg(feature = "studio")]
     pub(crate) fn refuse_page(&self, headers: &HeaderMap, is_asset: bool) -> Option<Response> {
         const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
         let is_foreign = headers.get(SITE).is_some_and(|site| site != "same-origin" && site != "none");

@@ -65,6 +65,10 @@ fn nonce() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use sha2::{Digest, Sha256};
+
     use super::*;
 
     #[test]
@@ -75,6 +79,33 @@ mod tests {
         assert_ne!(policies[0], policies[1]);
         assert!(policies.iter().all(|policy| policy.starts_with("default-src 'none'; script-src 'self';")));
         assert!(PAGE.contains(NONCE), "the page has a place for the nonce");
+    }
+
+    /// What `build.mjs` was given is recorded beside its results.
+    #[test]
+    fn the_parts_are_built_from_the_current_sources() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("studio");
+        let mut files = vec!["build.mjs".to_owned(), "package.json".to_owned()];
+        let mut sources: Vec<String> = std::fs::read_dir(folder.join("src"))
+            .unwrap()
+            .map(|entry| format!("src/{}", entry.unwrap().file_name().to_str().unwrap()))
+            .collect();
+        sources.sort();
+        files.extend(sources);
+        let mut hash = Sha256::new();
+        for file in files {
+            hash.update(format!("{file}\0"));
+            hash.update(std::fs::read(folder.join(&file)).unwrap());
+            hash.update("\0");
+        }
+        let now: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let built = std::fs::read_to_string(folder.join("assets/sources.sha256")).unwrap();
+        assert_eq!(
+            built.trim(),
+            now,
+            "build the page: cd {} && npm install && npm run build",
+            folder.display()
+        );
     }
 
     #[test]

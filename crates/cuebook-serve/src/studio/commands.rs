@@ -16,42 +16,50 @@ use super::{invalid, text};
 
 /// Commands that the page may run: their words, and the options they may have. An option that ends in `=` takes a value.
 const KNOWN: &[(&[&str], &[&str])] = &[
-    (&["check"], &[]),
-    (&["test"], &["--all"]),
+    (&["test"], &[]),
     (&["attack"], &["--vars="]),
     (&["diff"], &["--since=", "--vars=", "--language="]),
-    (&["tokens"], &["--model=", "--vars=", "--language="]),
-    (&["explain"], &["--html", "--vars=", "--language=", "--model=", "--no-hooks", "--fit="]),
-    (&["thread", "list"], &["--most=", "--status=", "--prompt="]),
-    (&["thread", "show"], &["--explain", "--events"]),
-    (&["thread", "tail"], &["--after=", "--no-follow"]),
+    (&["thread", "show"], &["--explain", "--turn="]),
     (&["thread", "cancel"], &["--take-over"]),
-    (&["thread", "resume"], &["--async", "--limit=", "--model=", "--allow-again"]),
-    (&["run"], &["--async", "--model=", "--provider=", "--vars=", "--language=", "--message=", "--limit="]),
+    (&["thread", "resume"], &["--limit=", "--model=", "--allow-again", "--behind="]),
+    (&["thread", "fork"], &["--turn=", "--prompt=", "--model=", "--limit=", "--vars=", "--allow-again"]),
+    (
+        &["run"],
+        &[
+            "--model=",
+            "--provider=",
+            "--vars=",
+            "--language=",
+            "--message=",
+            "--limit=",
+            "--tool=",
+            "--allow=",
+        ],
+    ),
 ];
 
-/// Commands that would wait for a model or another process, with the option that they always get: other commands wait for them.
-const WITHOUT_WAIT: &[(&[&str], &str)] =
-    &[(&["run"], "--async"), (&["thread", "resume"], "--async"), (&["thread", "tail"], "--no-follow")];
+/// Commands that wait for a model or a person are started without a wait, so these must have their option.
+const ASYNCHRONOUS: &[&[&str]] = &[&["run"], &["thread", "resume"], &["thread", "fork"]];
 
 /// The command line of this program for one project.
 pub(super) struct Commands {
     program: PathBuf,
     root: PathBuf,
     options: Vec<String>,
-    /// Commands that write run one after the other, so that two tabs lose nothing.
-    writing: Mutex<()>,
+    /// Commands run one after the other, so that many tabs do not fill the machine.
+    one: Mutex<()>,
 }
 
 impl Commands {
-    pub(super) fn new(program: PathBuf, root: PathBuf, options: Vec<String>) -> Commands {
-        Commands { program, root, options, writing: Mutex::default() }
+    pub(super) fn new(program: PathBuf, root: PathBuf, store: Option<String>) -> Commands {
+        let options = store.iter().map(|store| format!("--store={store}")).collect();
+        Commands { program, root, options, one: Mutex::default() }
     }
 
     /// Runs a command. The answer has its exit code, the document it printed, and what it said.
     pub(super) fn run(&self, arguments: &Json) -> Result<Json> {
         let words = words(arguments)?;
-        let _alone = self.writing.lock();
+        let _alone = self.one.lock();
         let mut command = Command::new(&self.program);
         command.args(&words.command).arg("--json").arg("--root").arg(&self.root).args(&words.options);
         if words.command[0] == "thread" || words.command[0] == "run" {
@@ -121,9 +129,8 @@ fn words(arguments: &Json) -> Result<Words> {
             _ => return Err(invalid(format!("`cuebook {command}` has no option `--{name}` in the studio"))),
         }
     }
-    if let Some((_, option)) = WITHOUT_WAIT.iter().find(|(words, _)| words == parts) {
-        options.retain(|given| given != option);
-        options.push((*option).to_owned());
+    if ASYNCHRONOUS.contains(parts) {
+        options.push("--async".to_owned());
     }
     let operands = arguments["arguments"].as_array().into_iter().flatten();
     let operands: Option<Vec<String>> = operands.map(|operand| operand.as_str().map(str::to_owned)).collect();
@@ -142,15 +149,17 @@ mod tests {
 
     #[test]
     fn only_known_commands_and_options_run() {
-        let good = json!({"command": "thread tail", "options": {"after": 3, "no-follow": true}, "arguments": ["a/b-1"]});
+        let good = json!({"command": "thread show", "options": {"turn": 3, "explain": true}, "arguments": ["a/b-1"]});
         let words = words(&good).unwrap();
-        assert_eq!(words.command, ["thread", "tail"]);
-        assert_eq!(words.options, ["--after=3", "--no-follow"]);
+        assert_eq!(words.command, ["thread", "show"]);
+        assert_eq!(words.options, ["--turn=3", "--explain"]);
         assert_eq!(words.operands, ["a/b-1"]);
         for wrong in [
             json!({"command": "sign"}),
             json!({"command": "execute"}),
-            json!({"command": "check", "options": {"root": "/"}}),
+            json!({"command": "test", "options": {"root": "/"}}),
+            json!({"command": "thread resume", "options": {"no-sandbox": true}}),
+            json!({"command": "run", "options": {"async": false, "record": "x"}}),
             json!({"command": "allow", "options": {"yes": true}}),
             json!({"command": "test", "options": {"update": true}}),
             json!({"command": "run", "options": {"unfenced": true}}),
@@ -165,7 +174,7 @@ mod tests {
     fn commands_do_not_wait_for_a_model_or_another_process() {
         let run = json!({"command": "run", "arguments": ["greeting"]});
         assert_eq!(words(&run).unwrap().options, ["--async"]);
-        let tail = json!({"command": "thread tail", "options": {"no-follow": false}, "arguments": ["a"]});
-        assert_eq!(words(&tail).unwrap().options, ["--no-follow"]);
+        let fork = json!({"command": "thread fork", "options": {"turn": 1}, "arguments": ["a"]});
+        assert_eq!(words(&fork).unwrap().options, ["--turn=1", "--async"]);
     }
 }

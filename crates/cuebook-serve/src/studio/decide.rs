@@ -1,10 +1,11 @@
 //! Decisions that the page asks for: conflicts, packs and grants. Each names the content that the user saw, and content that has
 //! changed since then is refused.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use cuebook::error::ErrorKind;
-use cuebook::library::{FileChange, PackCode};
+use cuebook::library::{FileChange, PROVIDER, PackCode, Proposal};
 use cuebook::trust::{Granted, Request};
 use cuebook::{Book, Code, Context, Diagnostic, Error, Result, Variables};
 use cuebook_lab::service::with_placeholders;
@@ -66,7 +67,7 @@ pub(super) fn grant(book: &Book, arguments: &Json) -> Result<Json> {
         request.power.as_str() == power && request.subject == subject && request.shown == shown
     };
     let Some(request) = book.library().requests()?.into_iter().find(is_shown) else {
-        return Err(changed(subject));
+        return Err(changed_since(subject));
     };
     book.library().grants()?.allow(&[request], Timestamp::now())?;
     requests(book)
@@ -126,35 +127,77 @@ pub(super) fn approve(book: &Book, arguments: &Json) -> Result<Json> {
     let id = text(arguments, "id")?;
     let (shown, content) = book.library().pack_code(id)?;
     if digest(&shown) != text(arguments, "digest")? {
-        return Err(changed(id));
+        return Err(changed_since(id));
     }
     book.library().approve_pack(id, &content)?;
     code(book, arguments)
 }
 
-/// Installs a pack from a folder or an archive of this machine. Replacements are accepted only if the user says so.
-pub(super) fn proposals(book: &Book, arguments: &Json) -> Result<Json> {
+/// Shows a pack in a folder or an archive of this machine, or installs it as it was shown. Of its replacements, those that the user
+/// named are accepted.
+pub(super) fn install(book: &Book, arguments: &Json) -> Result<Json> {
     let path = Path::new(text(arguments, "path")?);
     if !path.is_absolute() {
         return Err(invalid("the path of a pack is absolute here, as in /home/ada/coding_pro"));
     }
     let installation = book.library().stage_pack(path)?;
     let proposals = installation.proposals();
-    let accepted: Vec<_> = match arguments["accept"].as_bool() {
-        Some(true) => proposals.clone(),
-        Some(false) => Vec::new(),
-        None => {
-            return Ok(json!({
-                "pack_id": installation.manifest().pack_id,
-                "name": installation.manifest().name,
-                "version": installation.manifest().version,
-                "installed": installation.installed_version(),
-                "proposals": proposals.iter().map(cuebook::library::Proposal::to_json).collect::<Vec<_>>(),
-            }));
-        }
+    let (held, changed) = (installation.held()?, installation.changed_replacements()?);
+    let open = proposals.iter().filter(|one| !held.contains(one) || changed.contains(one));
+    let open: Vec<Json> = open
+        .map(|one| {
+            let mut proposal = one.to_json();
+            proposal["again"] = changed.contains(one).into();
+            proposal
+        })
+        .collect();
+    let (files, bytes) = installation.size();
+    let mut shown = json!({
+        "pack_id": installation.manifest().pack_id,
+        "manifest": installation.manifest().to_json(),
+        "installed": installation.installed_version(),
+        "files": files,
+        "bytes": bytes,
+        "skipped": installation.skipped(),
+        "proposals": open,
+        "findings": installation.findings().iter().map(Diagnostic::to_json).collect::<Vec<_>>(),
+    });
+    let digest = hex(&Sha256::digest(shown.to_string()));
+    let Some(seen) = arguments["digest"].as_str() else {
+        shown["digest"] = digest.into();
+        return Ok(shown);
     };
-    installation.commit(arguments["upgrade"] == true, &accepted)?;
+    if seen != digest {
+        return Err(changed_since(&installation.manifest().pack_id));
+    }
+    let is_accepted = |one: &&Proposal| {
+        let asked = |given: &Json| given["kind"] == one.kind && given["target"] == one.target.as_str();
+        arguments["accept"].as_array().into_iter().flatten().any(asked)
+    };
+    let accepted: Vec<Proposal> = proposals.iter().filter(is_accepted).cloned().collect();
+    let upgrade = installation.installed_version().is_some();
+    installation.commit(upgrade, &accepted)?;
     packs(book)
+}
+
+/// Providers that several packs offer for one namespace, each with its source.
+pub(super) fn providers(book: &Book) -> Result<Json> {
+    let packs = book.library().packs()?;
+    let manifests = packs.iter().filter_map(|(_, pack)| pack.as_ref().ok()).map(|pack| &pack.manifest);
+    let names: BTreeSet<String> =
+        manifests.flat_map(|one| &one.variable_providers).map(|one| one.namespace.clone()).collect();
+    let mut open = Vec::new();
+    for name in names {
+        let sources = book.library().provider_sources(&name)?;
+        if sources.len() > 1 {
+            let id = format!("{PROVIDER}{name}");
+            let chosen = book.library().resolutions()?.get(&id).map(|choice| choice.source);
+            let sources: Vec<Json> =
+                sources.iter().map(|(pack, source)| json!({"pack_id": pack, "source": source})).collect();
+            open.push(json!({"id": id, "sources": sources, "chosen": chosen}));
+        }
+    }
+    Ok(Json::from(open))
 }
 
 fn digest(code: &[PackCode]) -> String {
@@ -165,10 +208,14 @@ fn digest(code: &[PackCode]) -> String {
             hash.update(part.as_bytes());
         }
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
-fn changed(what: &str) -> Error {
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn changed_since(what: &str) -> Error {
     let message = format!("`{what}` has changed since it was shown");
     let hint = "look at it again, then decide";
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::GrantNeeded, message).hint(hint))

@@ -13,6 +13,9 @@ use super::{invalid, text};
 /// The largest file that the editor opens, in bytes.
 const LARGEST: u64 = 4 << 20;
 
+/// The most files that a page has open.
+const MAX_OPEN: usize = 200;
+
 /// Files that an author of prompts writes. Settings, keys and other files are for other editors.
 const ENDINGS: &[&str] =
     &["md", "prompty", "py", "json", "yaml", "yml", "txt", "jinja", "jinja2", "j2", "mustache"];
@@ -26,6 +29,17 @@ pub(super) fn read(book: &Book, arguments: &Json) -> Result<Json> {
     let path = inside(book, Path::new(name))?;
     let source = read_text_inside(book.library().root(), &path, name, LARGEST)?;
     Ok(json!({"text": source.text(), "hash": hash(source.text())}))
+}
+
+/// The hashes of files as they are now, by their names; null for one that cannot be read. The page asks for those that it has open.
+pub(super) fn hashes(book: &Book, arguments: &Json) -> Result<Json> {
+    let mut hashes = serde_json::Map::new();
+    for name in arguments["files"].as_array().into_iter().flatten().filter_map(Json::as_str).take(MAX_OPEN) {
+        let path = inside(book, Path::new(name))?;
+        let source = read_text_inside(book.library().root(), &path, name, LARGEST);
+        hashes.insert(name.to_owned(), source.map_or(Json::Null, |source| hash(source.text()).into()));
+    }
+    Ok(Json::Object(hashes))
 }
 
 /// Saves a file if it still has the text that the editor started from. Otherwise the answer has `conflict` with the text that the

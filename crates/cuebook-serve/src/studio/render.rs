@@ -9,14 +9,17 @@ use cuebook::prepared::Mode;
 use cuebook::prompt::Visibility;
 use cuebook::variables::{Scope, UnknownVariables};
 use cuebook::{Book, Context, Message, Prepared, Result, Variables};
-use cuebook_lab::explain::Explanation;
+use cuebook_lab::BookExt;
+use cuebook_lab::explain::{Explanation, page};
+use cuebook_lab::ledger::{CachePlan, Provider, Stability};
 use cuebook_lab::service::with_placeholders;
+use cuebook_run::provider::{Prices, ReadingCost};
 use serde_json::{Map, Value as Json, json};
 
 use super::{files, invalid, text};
 
 /// Renders a prompt. The answer has the prompt's definition, and the explanation as `render --json --explain` prints it or the error,
-/// and what `want` names: `messages`, `wire`, `tokens`. Variables without a value get a placeholder.
+/// and what `want` names: `messages`, `wire`, `tokens`, `page`. Variables without a value get a placeholder.
 pub(super) fn render(book: &Book, arguments: &Json) -> Result<Json> {
     let id = text(arguments, "id")?;
     let empty = Map::new();
@@ -38,7 +41,7 @@ pub(super) fn render(book: &Book, arguments: &Json) -> Result<Json> {
                 answer["notes"] = notes.collect();
                 answer["explanation"] = explanation.to_json();
                 for want in arguments["want"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-                    answer[want] = projection(&explanation, want, arguments)?;
+                    answer[want] = projection(book, &explanation, want, arguments)?;
                 }
             }
         }
@@ -47,7 +50,7 @@ pub(super) fn render(book: &Book, arguments: &Json) -> Result<Json> {
 }
 
 /// The messages, the request body or the tokens of a render. One that fails does not take the others with it.
-fn projection(explanation: &Explanation, want: &str, arguments: &Json) -> Result<Json> {
+fn projection(book: &Book, explanation: &Explanation, want: &str, arguments: &Json) -> Result<Json> {
     let rendered = explanation.rendered();
     let made = match want {
         "messages" => rendered.messages().map(|all| all.iter().map(Message::to_json).collect()),
@@ -55,10 +58,31 @@ fn projection(explanation: &Explanation, want: &str, arguments: &Json) -> Result
             Some(api) => rendered.wire_as(api).map(wire),
             None => rendered.wire().map(wire),
         },
-        "tokens" => explanation.ledger().map(|ledger| ledger.to_json()),
+        "tokens" => tokens(book, explanation),
+        "page" => Ok(Json::from(page(explanation))),
         other => return Err(invalid(format!("`want` has the unknown name `{other}`"))),
     };
     Ok(made.unwrap_or_else(|error| error.to_json()))
+}
+
+/// The tokens by their writers, what they cost to read, and what a cache can keep of them.
+fn tokens(book: &Book, explanation: &Explanation) -> Result<Json> {
+    let (ledger, stability) = (explanation.ledger()?, Stability::assumed(explanation.rendered())?);
+    let model = ledger.model.as_deref();
+    let owners = ledger.provider.map_or_else(|| Provider::ALL.to_vec(), |provider| vec![provider]);
+    let caches = owners.into_iter().map(|owner| CachePlan::new(owner, model, &stability).to_json());
+    let mut object = ledger.to_json();
+    object["stability"] = stability.to_json();
+    object["caches"] = caches.collect();
+    object["cost"] = ReadingCost::json(Prices::known(book).of(model, ledger.total()));
+    Ok(object)
+}
+
+/// What `check` finds in a prompt with the unsaved texts of the page.
+pub(super) fn check(book: &Book, arguments: &Json) -> Result<Json> {
+    let id = text(arguments, "id")?.to_owned();
+    let report = buffers(book, arguments)?.during(|| book.check(&[id], |_| {}))?;
+    Ok(report.findings.iter().map(|finding| Json::Object(finding.to_json())).collect())
 }
 
 fn wire(wire: Wire) -> Json {

@@ -69,6 +69,8 @@ export async function command<T>(
 ): Promise<CommandResult<T>> {
   const given = values === undefined ? options : { ...options, vars: "-" };
   const result = await call<CommandResult<T>>("command", { command: words, arguments: operands, options: given, values });
+  // A command that reports its steps prints its result last.
+  if (Array.isArray(result.document) && /^(run|thread (resume|fork))$/.test(words)) result.document = result.document.at(-1);
   const error = (result.document as { status?: string; error?: Failure } | null)?.error;
   if (result.code !== 0 && error && typeof error === "object" && "message" in error) throw new CallError(error, 422);
   return result;

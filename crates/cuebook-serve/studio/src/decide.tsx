@@ -3,14 +3,17 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, type Failure } from "./api";
-import { FailureView } from "./result";
+import { Difference, FailureView, visible } from "./parts";
 import { loadLibrary, prompts, say } from "./state";
 
 interface Candidate { source: string; version: string; pack_id: string | null; dialect: string; text?: string; error?: Failure }
 interface Request { power: string; subject: string; shown: string; state: string }
 interface Pack { pack_id: string; name?: string; version?: string; description?: string; prompts?: string[]; replaces?: Record<string, Record<string, string>>; approval?: string; problem?: string }
 interface PackCode { pack_id: string; approval: string; digest: string; files: { path: string; role: string; permissions: string[]; text: string }[]; changes: { path: string; change: string; before: string | null; after: string | null }[] }
-interface Proposed { pack_id: string; name: string; version: string; installed: string | null; proposals: { kind: string; target: string; replacement: string }[] }
+interface Proposal { kind: string; target: string; replacement: string; again: boolean }
+interface Manifest { name: string; version: string; description?: string; author?: string; prompts?: string[]; tools?: string[]; variable_providers?: { file: string; namespace: string }[] }
+interface Proposed { pack_id: string; manifest: Manifest; installed: string | null; files: number; bytes: number; skipped: string[]; proposals: Proposal[]; findings: Failure[]; digest: string }
+interface Provider { id: string; chosen: string | null; sources: { pack_id: string; source: string }[] }
 
 const conflicts = signal<{ id: string; candidates: Candidate[] }[]>([]);
 const requests = signal<Request[]>([]);
@@ -18,6 +21,9 @@ const packs = signal<Pack[]>([]);
 const code = signal<PackCode | null>(null);
 const path = signal("");
 const proposed = signal<Proposed | null>(null);
+/** The replacements that the user has accepted, by kind and target. */
+const accepted = signal<Set<string>>(new Set());
+const providers = signal<Provider[]>([]);
 
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -33,6 +39,7 @@ async function load() {
     conflicts.value = await Promise.all(ids.map((id) => call<{ id: string; candidates: Candidate[] }>("candidates", { id })));
     requests.value = (await call<{ requests: Request[] }>("requests")).requests;
     packs.value = await call("packs");
+    providers.value = await call("providers");
   });
 }
 
@@ -43,22 +50,24 @@ const choose = (id: string, source: string) => attempt(async () => {
   await load();
 });
 
-/** Characters that are not visible, or that change the direction of text, are shown as their code. */
-export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
-}
-
 function Conflicts() {
-  if (conflicts.value.length === 0) return <p class="empty">Every prompt has one candidate.</p>;
-  return <>{conflicts.value.map(({ id, candidates }) => (
+  if (conflicts.value.length === 0 && providers.value.length === 0) return <p class="empty">Every prompt has one candidate.</p>;
+  return <>{providers.value.map(({ id, sources, chosen }) => (
     <article key={id} class="card">
-      <h3>{id}</h3>
+      <h3>{visible(id)} <span class={`badge ${chosen ? "good" : "warn"}`}>{chosen ? "chosen" : "choose"}</span></h3>
+      {sources.map((one) => (
+        <p key={one.source}><b>{visible(one.pack_id)}</b> <span class="kind">{visible(one.source)}</span>{" "}
+          {chosen === one.source ? <span class="badge good">in use</span> : <button class="act" onClick={() => void choose(id, one.source)}>Use this one</button>}</p>
+      ))}
+    </article>
+  ))}{conflicts.value.map(({ id, candidates }) => (
+    <article key={id} class="card">
+      <h3>{visible(id)}</h3>
       <div class="side-by-side">
         {candidates.map((candidate) => (
           <section key={candidate.source} aria-label={candidate.source}>
             <p><b>{visible(candidate.source)}</b> <span class="kind">{candidate.version}{candidate.pack_id ? `, pack ${candidate.pack_id}` : ""}</span></p>
-            {candidate.error ? <FailureView failure={candidate.error} /> : <pre class="text" tabIndex={0}>{candidate.text}</pre>}
+            {candidate.error ? <FailureView failure={candidate.error} /> : <pre class="text" tabIndex={0} aria-label={`What ${candidate.source} renders`}>{visible(candidate.text ?? "")}</pre>}
             <button class="act" onClick={() => void choose(id, candidate.source)}>Use this one</button>
           </section>
         ))}
@@ -80,21 +89,33 @@ function Requests() {
   ))}</>;
 }
 
+/** The code of a pack, or what changed in the pack since it was approved. */
 function Code({ shown }: { shown: PackCode }) {
   const changed = new Map(shown.changes.map((change) => [change.path, change]));
+  const others = shown.changes.filter((change) => !shown.files.some((file) => file.path === change.path));
+  const isAgain = shown.changes.length > 0;
   return (
     <div class="code">
+      {isAgain && <p class="hint">The pack has changed since you approved it. Files without a mark are unchanged.</p>}
       {shown.files.map((file) => {
         const change = changed.get(file.path);
         return (
-          <details key={file.path} open>
+          <details key={file.path} open={!isAgain || !!change}>
             <summary>{visible(file.path)} <span class="kind">{file.role}, may: {file.permissions.join(", ") || "nothing special"}</span>
               {change && <span class="badge warn">{change.change}</span>}</summary>
-            {change?.before && <><p class="hint">before</p><pre class="excerpt gone" tabIndex={0}>{visible(change.before)}</pre><p class="hint">now</p></>}
-            <pre class="excerpt" tabIndex={0}>{visible(file.text)}</pre>
+            {change?.before != null ? <Difference before={change.before} after={file.text} label={`Changes of ${file.path}`} />
+              : <pre class="excerpt" tabIndex={0} aria-label={`Code of ${file.path}`}>{visible(file.text)}</pre>}
           </details>
         );
       })}
+      {others.map((change) => (
+        <details key={change.path} open>
+          <summary>{visible(change.path)} <span class="badge warn">{change.change}</span></summary>
+          {change.before === null && change.after === null ? <p class="hint">Its text is too large, or was not stored.</p>
+            : <Difference before={change.before ?? ""} after={change.after ?? ""} label={`Changes of ${change.path}`} />}
+        </details>
+      ))}
+      {shown.files.length === 0 && <p class="hint">This pack has no code.</p>}
       {shown.approval !== "approved" && shown.files.length > 0 && (
         <button class="act" onClick={() => void attempt(async () => {
           code.value = await call("packs/approve", { id: shown.pack_id, digest: shown.digest });
@@ -111,21 +132,22 @@ function Packs() {
     <>
       <form class="tools" onSubmit={(event) => {
         event.preventDefault();
-        void attempt(async () => { proposed.value = await call("packs/install", { path: path.value }); });
+        void attempt(async () => { accepted.value = new Set(); proposed.value = null; proposed.value = await call("packs/install", { path: path.value }); });
       }}>
         <label>Install from <input value={path.value} placeholder="/path/to/a/folder or archive" onInput={(event) => (path.value = event.currentTarget.value)} /></label>
         <button class="act">Look at it</button>
       </form>
-      {proposed.value && <Proposal shown={proposed.value} />}
+      {proposed.value && <ProposalView shown={proposed.value} />}
       {packs.value.length === 0 && <p class="empty">No packs are installed.</p>}
       {packs.value.map((pack) => (
         <article key={pack.pack_id} class="card">
-          <h3>{visible(pack.name ?? pack.pack_id)} <span class="kind">{pack.version}</span>
-            {pack.approval && pack.approval !== "not_needed" && <span class={`badge ${pack.approval === "approved" ? "good" : "warn"}`}>code: {pack.approval}</span>}</h3>
-          {pack.problem && <p class="why">{pack.problem}</p>}
+          <h3>{visible(pack.name ?? pack.pack_id)} <span class="kind">{pack.version}</span>{" "}
+            {pack.approval && pack.approval !== "not needed" && <span class={`badge ${pack.approval === "approved" ? "good" : "warn"}`}>code: {pack.approval === "missing" ? "not approved" : pack.approval}</span>}</h3>
+          {pack.problem && <p class="why">{visible(pack.problem)}</p>}
           {pack.description && <p>{visible(pack.description)}</p>}
           <p class="hint">prompts: {visible(pack.prompts?.join(", ") || "none")}</p>
-          <button class="act" onClick={() => void attempt(async () => { code.value = await call("packs/code", { id: pack.pack_id }); })}>Show its code</button>
+          {!pack.problem && <button class="act" onClick={() => void attempt(async () => { code.value = await call("packs/code", { id: pack.pack_id }); })}>
+            {pack.approval === "changed" ? "Show what changed" : "Show its code"}</button>}
           {code.value?.pack_id === pack.pack_id && <Code shown={code.value} />}
         </article>
       ))}
@@ -133,22 +155,37 @@ function Packs() {
   );
 }
 
-function Proposal({ shown }: { shown: Proposed }) {
-  const install = (accept: boolean) => attempt(async () => {
-    packs.value = await call("packs/install", { path: path.value, accept, upgrade: shown.installed !== null });
+function ProposalView({ shown }: { shown: Proposed }) {
+  const key = (one: Proposal) => `${one.kind} ${one.target}`;
+  const turn = (one: Proposal) => {
+    const next = new Set(accepted.value);
+    if (!next.delete(key(one))) next.add(key(one));
+    accepted.value = next;
+  };
+  const install = () => attempt(async () => {
+    const accept = shown.proposals.filter((one) => accepted.value.has(key(one))).map(({ kind, target }) => ({ kind, target }));
+    packs.value = await call("packs/install", { path: path.value, digest: shown.digest, accept });
     proposed.value = null;
     say(`installed ${shown.pack_id}`);
     await loadLibrary();
     await load();
   });
+  const { manifest } = shown;
+  const code = (manifest.variable_providers ?? []).map((one) => `${one.namespace} (${one.file})`);
   return (
     <article class="card" aria-label="A pack to install">
-      <h3>{visible(shown.name)} <span class="kind">{shown.version}{shown.installed ? `, replaces version ${shown.installed}` : ""}</span></h3>
-      {shown.proposals.map((one) => <p key={one.target}>This pack replaces the {one.kind} <b>{visible(one.target)}</b> with its own <b>{visible(one.replacement)}</b>.</p>)}
-      {shown.proposals.length > 0
-        ? <><button class="act" onClick={() => void install(true)}>Install and allow the replacement</button>
-          <button class="act" onClick={() => void install(false)}>Install without the replacement</button></>
-        : <button class="act" onClick={() => void install(false)}>Install</button>}
+      <h3>{visible(manifest.name)} <span class="kind">{visible(manifest.version)}{shown.installed ? `, replaces version ${visible(shown.installed)}` : ""} · {shown.files} files, {shown.bytes.toLocaleString("en")} bytes</span></h3>
+      {manifest.description && <p>{visible(manifest.description)}</p>}
+      <p class="hint">prompts: {visible(manifest.prompts?.join(", ") || "none")}{code.length > 0 ? `; values by code: ${visible(code.join(", "))}` : ""}</p>
+      {shown.skipped.length > 0 && <p class="hint">left out: {visible(shown.skipped.join(", "))}</p>}
+      {shown.findings.map((finding, at) => <FailureView key={at} failure={finding} />)}
+      {shown.proposals.map((one) => (
+        <p key={key(one)}><label class="check"><input type="checkbox" checked={accepted.value.has(key(one))} onChange={() => turn(one)} />
+          {one.again ? <>This version changes <b>{visible(one.replacement)}</b>, which replaces the {one.kind} <b>{visible(one.target)}</b>. Allow it.</>
+            : <>This pack replaces the {one.kind} <b>{visible(one.target)}</b> with its own <b>{visible(one.replacement)}</b>. Allow it.</>}</label></p>
+      ))}
+      <p class="hint">Code of a pack runs only after you have seen it and approved it.</p>
+      <button class="act" onClick={() => void install()}>{shown.installed ? "Upgrade" : "Install"}</button>
       <button class="act" onClick={() => (proposed.value = null)}>Cancel</button>
     </article>
   );

@@ -6,13 +6,16 @@ import { json } from "@codemirror/lang-json";
 import { markdown } from "@codemirror/lang-markdown";
 import { python } from "@codemirror/lang-python";
 import { yaml, yamlFrontmatter } from "@codemirror/lang-yaml";
+import { syntaxHighlighting } from "@codemirror/language";
 import { EditorSelection, EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, keymap } from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
 import { useSignalEffect } from "@preact/signals";
 import { basicSetup, EditorView } from "codemirror";
 import { useEffect, useRef } from "preact/hooks";
 import { languageClient, shown, uriOf } from "./language";
 import { Offsets } from "./offsets";
+import { Difference } from "./parts";
 import { conflicts, cursor, edit, files, go, openFile, place, result, save, settle, target, unsaved } from "./state";
 
 function languageOf(name: string): Extension {
@@ -81,7 +84,7 @@ export function Editor() {
     if (!file || !host.current || (place.value.file || filesOf()[0]) !== name) return;
     current.current = { name, table: null };
     const extensions: Extension[] = [
-      basicSetup, languageOf(name), theme, marked, EditorView.lineWrapping, EditorView.cspNonce.of(nonce),
+      basicSetup, languageOf(name), theme, syntaxHighlighting(classHighlighter), marked, EditorView.lineWrapping, EditorView.cspNonce.of(nonce),
       EditorView.contentAttributes.of({ "aria-label": `Source of ${name}` }),
       keymap.of([{ key: "Mod-s", preventDefault: true, run: () => { void save(name); return true; } }, ...defaultKeymap]),
       EditorView.updateListener.of((update) => {
@@ -151,7 +154,8 @@ export function Editor() {
       </div>
       {conflict && open && (
         <div class="notice bad" role="alert">
-          <b>{open}</b> was changed by another program since you opened it.
+          <b>{open}</b> was changed by another program since you opened it. {conflict.text === null ? "It is gone." : "This is what differs from your text:"}
+          {conflict.text !== null && <Difference before={conflict.text} after={files.value[open]?.text ?? ""} label="Differences between the text on disk and yours" />}
           <button class="act" onClick={() => settle(open, "mine")}>Keep my text</button>
           <button class="act" onClick={() => settle(open, "theirs")}>Use the text on disk</button>
         </div>

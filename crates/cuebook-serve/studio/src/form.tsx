@@ -112,6 +112,16 @@ function Field({ declared, need }: { declared: Declared; need: string }) {
       case "list": case "array": case "object": case "any":
         return <textarea id={id} rows={2} value={text} placeholder={placeholder || "JSON"} aria-invalid={!!wrong} spellcheck={false}
           onInput={(event) => setParsed(name, event.currentTarget.value)} />;
+      case "undeclared":
+        // A list or an object is written as JSON, anything else is text.
+        return <textarea id={id} rows={Math.min(6, text.split("\n").length)} value={text} placeholder="text, or JSON of a list or an object" aria-invalid={!!wrong}
+          onInput={(event) => {
+            const given = event.currentTarget.value;
+            if (/^\s*[[{]/.test(given)) return setParsed(name, given);
+            const { [name]: _, ...others } = invalid.value;
+            invalid.value = others;
+            set(name, given === "" ? undefined : given);
+          }} />;
       default:
         return <textarea id={id} rows={Math.min(6, text.split("\n").length)} value={text} placeholder={placeholder}
           onInput={(event) => set(name, event.currentTarget.value === "" ? undefined : event.currentTarget.value)} />;
@@ -120,7 +130,7 @@ function Field({ declared, need }: { declared: Declared; need: string }) {
   return (
     <div class="field">
       <label for={id} title={declared.description}>
-        {name} <span class="kind">{declared.type}{need === "required" || need === "undeclared" ? `, ${need}` : ""}</span>
+        {name} {need !== "undeclared" && <span class="kind">{declared.type}{need === "required" ? ", required" : ""}</span>}
       </label>
       {control()}
       {wrong && <p class="why" role="alert">{wrong.why}</p>}
@@ -158,7 +168,7 @@ export function Form() {
   // A template may use variables that nothing declares.
   const declared = new Set([...required, ...optional, ...custom].map((one) => one.name));
   const used = (definition.names?.variables ?? []).map((path) => path.split(/[.[]/)[0]).filter((name) => name !== "system" && !declared.has(name));
-  const undeclared: Declared[] = [...new Set(used)].map((name) => ({ name, type: "string" }));
+  const undeclared: Declared[] = [...new Set(used)].map((name) => ({ name, type: "undeclared" }));
   const count = declared.size + undeclared.length;
   const given = Object.keys(place.value.values).length;
   return (

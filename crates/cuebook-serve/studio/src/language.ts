@@ -1,7 +1,11 @@
 // The language server of this page: completion, hover, findings, definitions and rename in the editor.
 
-import { LSPClient, LSPPlugin, Workspace, type WorkspaceFile, languageServerExtensions, type Transport } from "@codemirror/lsp-client";
+import {
+  findReferencesKeymap, formatKeymap, hoverTooltips, jumpToDefinitionKeymap, LSPClient, LSPPlugin, renameKeymap, serverCompletion, serverDiagnostics,
+  signatureHelp, type Transport, Workspace, type WorkspaceFile,
+} from "@codemirror/lsp-client";
 import type { ChangeSet, Text } from "@codemirror/state";
+import { keymap } from "@codemirror/view";
 import type { EditorView } from "codemirror";
 import { call } from "./api";
 import { go, project, say } from "./state";
@@ -148,7 +152,11 @@ export function languageClient(): Promise<LSPClient> {
       workspace: (client) => new OneEditor(client),
       sanitizeHTML: sanitized,
       timeout: 10_000,
-      extensions: languageServerExtensions(),
+      // Names come from the library alone, not also from the editor's knowledge of the language.
+      extensions: [
+        serverCompletion({ override: true }), hoverTooltips(), signatureHelp(), serverDiagnostics(),
+        keymap.of([...formatKeymap, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap]),
+      ],
     });
     return made.connect(new Calls(editor));
   });

@@ -2,13 +2,15 @@
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
-import { call, command, takeToken, token } from "./api";
+import { call, takeToken, token } from "./api";
 import { Decide } from "./decide";
 import { Editor } from "./editor";
+import { exportView } from "./export";
 import { loadCases } from "./form";
 import { Library } from "./library";
 import { ResultPane } from "./result";
-import { failure, followAddress, followPrompt, go, hashOf, loadLibrary, message, place, project, prompts, say, unsaved, type View } from "./state";
+import { RunDialog, openRun } from "./run";
+import { failure, followAddress, followPrompt, go, hashOf, loadLibrary, message, place, project, prompts, refreshFiles, say, took, unsaved, type View } from "./state";
 import { Threads } from "./threads";
 
 /** On a narrow screen one pane shows at a time. */
@@ -32,37 +34,16 @@ async function copyLink() {
   }
 }
 
-/** Saves the explanation of the prompt as one HTML file. */
-async function exportPage() {
-  const { prompt, values, language, fit, hooks } = place.value;
+async function save() {
   try {
-    const options: Record<string, string | boolean> = { html: true };
-    if (language) options.language = language;
-    if (fit) options.fit = fit;
-    if (!hooks) options["no-hooks"] = true;
-    const { document: page } = await command<string>("explain", [prompt], options, values);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([page], { type: "text/html" }));
-    link.download = `${prompt.replaceAll("/", "-")}.html`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  } catch (error) {
-    say((error as Error).message, "error");
-  }
-}
-
-async function run() {
-  const { prompt, values, language } = place.value;
-  try {
-    const { document } = await command<{ thread_id?: string }>("run", [prompt], language ? { language } : {}, values);
-    if (document?.thread_id) go({ view: "threads", thread: document.thread_id });
+    await exportView();
   } catch (error) {
     say((error as Error).message, "error");
   }
 }
 
 function Top() {
-  const { view, prompt } = place.value;
+  const { view, prompt, thread } = place.value;
   return (
     <header class="top">
       <h1>Cuebook <span class="kind" title={project.value?.root}>{project.value?.name ?? ""}</span></h1>
@@ -71,12 +52,8 @@ function Top() {
           {name === "decide" && prompts.value?.some((one) => one.conflict) ? <span class="dot" title="there is something to decide" /> : null}</button>
       ))}</nav>
       <span class="space" />
-      {view === "prompts" && prompt && (
-        <>
-          <button class="act" onClick={() => void run()}>Run</button>
-          <button class="act" onClick={() => void exportPage()}>Export</button>
-        </>
-      )}
+      {view === "prompts" && prompt && <button class="act" onClick={() => openRun()}>Run…</button>}
+      {((view === "prompts" && prompt) || (view === "threads" && thread)) && <button class="act" onClick={() => void save()}>Export</button>}
       <button class="act" onClick={() => void copyLink()}>Copy link</button>
       <button class="act" title="Change the theme" onClick={() => (theme.value = { "": "dark", dark: "light", light: "" }[theme.value] ?? "")}>
         Theme: {{ "": "system", dark: "dark", light: "light" }[theme.value] ?? "system"}</button>
@@ -114,6 +91,7 @@ function App() {
     <>
       <Top />
       {view === "decide" ? <Decide /> : view === "threads" ? <Threads /> : <Prompts />}
+      <RunDialog />
       <Message />
     </>
   );
@@ -147,8 +125,9 @@ else {
   });
   // Another program may change the library: look again when the user comes back.
   addEventListener("focus", () => void loadLibrary());
+  setInterval(() => { if (document.visibilityState === "visible") void refreshFiles(); }, 1500);
   render(<App />, host);
 }
 
 // Tests read these.
-Object.assign(window, { cuebook: { place, failure, call } });
+Object.assign(window, { cuebook: { place, failure, took, call } });

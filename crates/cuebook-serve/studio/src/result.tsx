@@ -5,8 +5,9 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { call, command, type Failure } from "./api";
 import { Form } from "./form";
+import { count, FailureView, Json } from "./parts";
 import {
-  cursor, failure, go, goToOrigin, lastGood, offsets, type Origin, place, result, say, type Span, TABS, type Tab, unsaved,
+  cursor, failure, go, goToOrigin, lastGood, offsets, type Origin, place, rendered, renderRequest, result, say, type Span, TABS, type Tab, unsaved,
 } from "./state";
 
 const TITLES: Record<Tab, string> = {
@@ -30,7 +31,21 @@ export function described(origin: Origin): string {
     case "rich":
       return `the ${String(origin.input_kind ?? "")} of the input ${String(origin.input ?? "")}${where ? `, ${where}` : ""}`;
     case "hook":
-      return `a hook${where ? `, ${where}` : ""}`;
+      return `the hook ${String(origin.function ?? "")} of ${String(origin.prompt ?? "a prompt")}`;
+    case "frame":
+      return `the engine (${String(origin.name ?? "")})`;
+    case "message":
+      return "the caller's message";
+    case "model":
+      return `the model ${String(origin.model ?? "")}`;
+    case "tool":
+      return `a result of the tool ${String(origin.name ?? "")}`;
+    case "reminder":
+      return "a reminder by Cuebook";
+    case "earlier":
+      return `the thread ${String(origin.thread_id ?? "before")}`;
+    case "unknown":
+      return `unknown: ${String(origin.why ?? "the log keeps no spans")}`;
     default:
       return `${origin.kind}${where ? `, ${where}` : ""}`;
   }
@@ -126,25 +141,6 @@ function Legend() {
   );
 }
 
-function Json({ value }: { value: unknown }) {
-  return <pre class="json" tabIndex={0}>{JSON.stringify(value, null, 2)}</pre>;
-}
-
-export function FailureView({ failure }: { failure: Failure }) {
-  return (
-    <div class="failure" role="alert">
-      <p><b>{failure.code ? `${failure.code}: ` : ""}</b>{failure.message}</p>
-      {failure.file && (
-        <button class="link" onClick={() => goToOrigin({ kind: "literal", file: failure.file, start: failure.range?.[0] ?? 0, end: failure.range?.[1] ?? 0 })}>
-          {failure.file}{failure.line ? `:${failure.line}:${failure.column ?? 1}` : ""}
-        </button>
-      )}
-      {failure.excerpt && <pre class="excerpt">{failure.excerpt}</pre>}
-      {failure.hint && <p class="hint">help: {failure.hint}</p>}
-    </div>
-  );
-}
-
 /** A part of the answer, or its error. */
 function Part({ value, children }: { value: unknown; children: (value: never) => ComponentChildren }) {
   if (value === undefined) return <p class="empty">Loading…</p>;
@@ -179,10 +175,17 @@ function Media({ part }: { part: { kind: string; value?: unknown } }) {
 
 const APIS = ["openai", "openai-responses", "anthropic", "gemini"];
 
+/** The model that the request is for. */
+function ModelField() {
+  const own = result.value?.definition.model?.id;
+  return <label>Model <input value={place.value.model} placeholder={own || "none"} onChange={(event) => go({ model: event.currentTarget.value })} /></label>;
+}
+
 function Wire() {
   return (
     <>
       <div class="tools">
+        <ModelField />
         <label>Interface <select value={place.value.wire} onChange={(event) => go({ wire: event.currentTarget.value })}>
           <option value="">of the prompt's model</option>
           {APIS.map((api) => <option key={api}>{api}</option>)}
@@ -197,77 +200,96 @@ function Wire() {
   );
 }
 
+interface Plan { provider: string; automatic: boolean; minimum: number; cacheable: number; breakpoints: { after: string; tokens: number }[]; advice: string[] }
+
 interface Ledger {
-  total: number; exact: boolean; model?: string; tokenizer?: string; messages?: Record<string, unknown>[];
-  contributors?: { tokens: number; label?: string; [detail: string]: unknown }[]; [detail: string]: unknown;
+  total: number; exact: boolean; estimates: string[]; model: string | null; vocabulary: string; output: number;
+  messages: { number: number; role: string; tokens: number }[]; tools: { name: string; tokens: number }[];
+  sections: { path: string; tokens: number }[]; contributors: { tokens: number; bytes: number; label: string; kind: string }[];
+  stability: { stable: number; total: number; share: number; first_unstable: { within: string; line: number; column: number; contributor: { label: string } } | null };
+  caches: Plan[]; cost: { amount: number; currency: string; per_million: number; provider: string } | null;
 }
 
-const plan = signal<{ key: string; document: Record<string, unknown> | null; error?: Failure }>({ key: "", document: null });
+const percent = (share: number) => `${Math.round(share * 100)} %`;
 
-/** Cost and cache come from the command line, of the saved files. */
-async function loadPlan() {
-  const { prompt, values, language } = place.value, key = JSON.stringify([prompt, values, language]);
-  if (plan.value.key === key) return;
-  plan.value = { key, document: null };
-  try {
-    const { document } = await command<Record<string, unknown>>("tokens", [prompt], language ? { language } : {}, values);
-    if (plan.value.key === key) plan.value = { key, document };
-  } catch (error) {
-    if (plan.value.key === key) plan.value = { key, document: null, error: { message: (error as Error).message } };
-  }
-}
-
-function Tokens() {
-  useSignalEffect(() => void (place.value.tab === "tokens" && loadPlan()));
-  const cost = plan.value.document?.cost, cache = plan.value.document?.cache;
+function Rows({ title, rows, total }: { title: string; rows: { name: string; tokens: number }[]; total: number }) {
+  if (rows.length === 0) return null;
   return (
-    <Part value={result.value?.tokens}>{(ledger: Ledger) => {
-      const rows = (ledger.contributors ?? []).toSorted((a, b) => b.tokens - a.tokens);
-      return (
-        <>
-          <p class="total"><b>{ledger.exact === false ? "about " : ""}{ledger.total.toLocaleString("en")}</b> tokens
-            {ledger.model ? ` for ${ledger.model}` : ""}{ledger.tokenizer ? ` (${ledger.tokenizer})` : ""}</p>
-          <table>
-            <thead><tr><th scope="col">part</th><th scope="col">tokens</th><th scope="col">share</th></tr></thead>
-            <tbody>{rows.map((row, at) => (
-              <tr key={at}><td>{String(row.label ?? row.name ?? row.file ?? row.kind ?? "")}</td><td>{row.tokens.toLocaleString("en")}</td>
-                <td><meter min={0} max={ledger.total || 1} value={row.tokens} aria-label={`${row.tokens} of ${ledger.total}`} /></td></tr>
-            ))}</tbody>
-          </table>
-          {plan.value.error && <FailureView failure={plan.value.error} />}
-          {cost !== undefined && <><h3>Cost of the saved prompt</h3><Json value={cost} /></>}
-          {cache !== undefined && <><h3>What a cache can keep</h3><Json value={cache} /></>}
-        </>
-      );
-    }}</Part>
+    <table>
+      <thead><tr><th scope="col">{title}</th><th scope="col" class="number">tokens</th><th scope="col">share</th></tr></thead>
+      <tbody>{rows.map((row, at) => (
+        <tr key={at}><td>{row.name}</td><td class="number">{count(row.tokens)}</td>
+          <td><meter min={0} max={total || 1} value={row.tokens} aria-label={`${row.name}: ${row.tokens} of ${total}`} /></td></tr>
+      ))}</tbody>
+    </table>
   );
 }
 
-interface SectionRow { path: string[] | string; title?: string; state?: string; visibility?: string; depth?: number; tokens?: number; [detail: string]: unknown }
+function Tokens() {
+  return (
+    <><div class="tools"><ModelField /></div>
+    <Part value={result.value?.tokens}>{(ledger: Ledger) => {
+      const { stability, cost } = ledger, first = stability.first_unstable;
+      return (
+        <>
+          <p class="total"><b>{ledger.exact ? "" : "about "}{count(ledger.total)}</b> tokens{ledger.model ? ` for ${ledger.model}` : ""}
+            {cost ? <> · <b>{cost.amount} {cost.currency}</b> to read once, at {cost.per_million} for a million ({cost.provider})</>
+              : ledger.model ? " · the price is not known" : " · name a model to see the cost"}</p>
+          {ledger.estimates.map((why) => <p key={why} class="hint">{why}.</p>)}
+          <h2>What a cache can keep</h2>
+          <div class="cache" role="img" aria-label={`${percent(stability.share)} of the tokens stay the same between renders`}>
+            <span class="kept" style={{ width: `${stability.share * 100}%` }} /></div>
+          <p class="hint">{count(stability.stable)} of {count(stability.total)} tokens ({percent(stability.share)}) stay the same when values change.
+            {first ? ` ${first.contributor.label} changes first, in ${first.within}, line ${first.line}, column ${first.column}.` : ""}</p>
+          {ledger.caches.map((plan) => (
+            <p key={plan.provider} class="hint"><b>{plan.provider}</b> keeps {count(plan.cacheable)} tokens (from {count(plan.minimum)} on){plan.automatic ? "" : ", where the request marks it"}.
+              {plan.breakpoints.map((mark) => ` Mark after ${mark.after}: ${count(mark.tokens)} tokens.`).join("")} {plan.advice.map((text) => `${text}.`).join(" ")}</p>
+          ))}
+          <Rows title="written by" total={ledger.total} rows={ledger.contributors.map((row) => ({ name: row.label, tokens: row.tokens }))} />
+          <Rows title="message" total={ledger.total} rows={ledger.messages.map((row) => ({ name: `${row.number} ${row.role}`, tokens: row.tokens }))} />
+          <Rows title="tool" total={ledger.total} rows={ledger.tools} />
+          {ledger.output > 0 && <Rows title="answer" total={ledger.total} rows={[{ name: "its schema", tokens: ledger.output }]} />}
+        </>
+      );
+    }}</Part></>
+  );
+}
+
+interface SectionRow { path: string[]; number: string; title: string; state: string; why: string; overridden: boolean }
+interface Fit { tokens: number; before: number; budget: number; steps: unknown[] }
+
+/** The largest budget of the slider: what the prompt had without one. */
+const fullSize = signal({ prompt: "", tokens: 0 });
 
 function Sections() {
-  const sections = lastGood.value?.sections as SectionRow[] | { sections?: SectionRow[] } | undefined;
-  const rows = Array.isArray(sections) ? sections : sections?.sections;
+  const shown = lastGood.value as unknown as { sections?: SectionRow[]; fit?: Fit } | null;
+  const rows = shown?.sections, fit = shown?.fit;
+  const ledger = result.value?.tokens as Ledger | undefined;
   if (!rows) return <p class="empty">This prompt is not a section tree.</p>;
-  const total = Number((result.value?.tokens as Ledger | undefined)?.total ?? 0);
-  const pathOf = (row: SectionRow) => (Array.isArray(row.path) ? row.path.join("/") : String(row.path).replaceAll(".", "/"));
+  const { prompt, fit: budget, visibility } = place.value;
+  const size = fit?.before ?? ledger?.total ?? 0;
+  if (size > 0 && (fullSize.value.prompt !== prompt || fullSize.value.tokens < size)) fullSize.value = { prompt, tokens: size };
+  const most = Math.max(10, fullSize.value.tokens, Number(budget) || 0);
+  const tokens = new Map((ledger?.sections ?? []).map((section) => [section.path, section.tokens]));
   return (
     <>
       <div class="tools">
-        <label class="budget">Budget <input type="range" min={0} max={4000} step={10} value={place.value.fit === "" ? 4000 : Number(place.value.fit)}
-          aria-label="Token budget" onInput={(event) => go({ fit: event.currentTarget.value === "4000" ? "" : event.currentTarget.value })} />
-          <output>{place.value.fit === "" ? "no limit" : `${place.value.fit} tokens`}</output></label>
-        {total > 0 && <span class="kind">{total} tokens</span>}
+        <label class="budget">Budget <input type="range" min={0} max={most} step={1} value={budget === "" ? most : Number(budget)} aria-label="Token budget"
+          aria-valuetext={budget === "" ? "no limit" : `${budget} tokens`}
+          onInput={(event) => go({ fit: Number(event.currentTarget.value) >= most ? "" : event.currentTarget.value })} />
+          <output>{budget === "" ? "no limit" : `at most ${count(Number(budget))} tokens`}</output></label>
+        {ledger?.total !== undefined && <span class="kind">{count(ledger.total)} tokens now{fit ? `, ${count(fit.before)} without the budget` : ""}</span>}
       </div>
       <ul class="tree" role="list">
         {rows.map((row) => {
-          const path = pathOf(row), depth = path.split("/").length - 1;
-          const set = place.value.visibility[path] ?? "";
+          const path = row.path.join("/"), set = visibility[path] ?? "";
           return (
-            <li key={path} style={{ paddingInlineStart: `${depth * 1.2}em` }}>
-              <span class="name">{row.title ?? path}</span> <span class="kind">{String(row.state ?? row.visibility ?? "")}</span>
+            <li key={path} class={row.state} style={{ paddingInlineStart: `${(row.path.length - 1) * 1.2}em` }}>
+              <span class="name">{row.number ? `${row.number} ` : ""}{row.title}</span>
+              <span class={`badge ${row.state === "full" ? "good" : "warn"}`} title={row.why}>{row.state}</span>
+              <span class="kind number">{tokens.has(row.path.join(".")) ? `${count(tokens.get(row.path.join(".")))} tokens` : ""}</span>
               <select aria-label={`Visibility of ${path}`} value={set} onChange={(event) => {
-                const { [path]: _, ...others } = place.value.visibility, next = event.currentTarget.value;
+                const { [path]: _, ...others } = visibility, next = event.currentTarget.value;
                 go({ visibility: next === "" ? others : { ...others, [path]: next } });
               }}>
                 <option value="">as written</option><option value="full">full</option><option value="summary">summary</option>
@@ -285,7 +307,7 @@ function Tools() {
   if (tools.length === 0) return <p class="empty">This prompt has no tools.</p>;
   return (
     <ul class="list">{tools.map((tool, at) => (
-      <li key={at}><b>{String(tool.name)}</b> {String(tool.description ?? "")}
+      <li key={at}><b>{String(tool.name)}</b> {tool.section ? <span class="kind">of the section {String(tool.section)}</span> : null} {String(tool.description ?? "")}
         <details><summary>Schema</summary><Json value={tool.parameters ?? tool.schema ?? tool} /></details></li>
     ))}</ul>
   );
@@ -300,7 +322,7 @@ function Command({ name, words, operands, options, empty, children }: {
   const run = async () => {
     state.value = { busy: true };
     try {
-      const { document, said } = await command<unknown>(words, operands, options, words === "diff" ? place.value.values : undefined);
+      const { document, said } = await command<unknown>(words, operands, options, words === "test" ? undefined : place.value.values);
       state.value = { busy: false, document, said };
     } catch (error) {
       state.value = { busy: false, error: (error as { failure?: Failure }).failure ?? { message: (error as Error).message } };
@@ -328,35 +350,70 @@ function Diff() {
           onChange={(event) => go({ other: event.currentTarget.value })} /></label>
       </div>
       <Command name="Compare" words="diff" operands={operands} empty="Shows what a change does to text, tokens, tools and permissions.">
-        {(document: unknown) => <DiffView document={document} />}
+        {(document: DiffDocument) => <DiffView document={document} />}
       </Command>
     </>
   );
 }
 
-function DiffView({ document }: { document: unknown }) {
-  const lines: { kind: string; text: string; origin?: string }[] = [];
-  const visit = (value: unknown) => {
-    if (Array.isArray(value)) return value.forEach(visit);
-    if (!value || typeof value !== "object") return;
-    const object = value as Record<string, unknown>;
-    const kind = object.change;
-    if (typeof object.text === "string" && typeof kind === "string") {
-      lines.push({ kind, text: object.text, origin: typeof object.origin === "string" ? object.origin : undefined });
-    } else Object.values(object).forEach(visit);
-  };
-  visit(document);
+interface DiffDocument {
+  same: boolean; summary: string; before: { label: string; id: string }; after: { label: string; id: string };
+  changes: { aspect: string; name: string; change: string; details: { path: string; before: unknown; after: unknown }[] }[];
+  text: { basis: string; added: number; removed: number; lines: { change: string; text: string; origin?: string }[] };
+}
+
+const shownValue = (value: unknown) => (value === null || value === undefined ? "nothing" : typeof value === "string" ? value : JSON.stringify(value));
+
+function DiffView({ document }: { document: DiffDocument }) {
   return (
     <>
-      {lines.length > 0 && <pre class="diff" tabIndex={0}>{lines.map((line, at) => (
-        <span key={at} class={line.kind}>{{ new: "+ ", gone: "- " }[line.kind] ?? "  "}{line.text}{line.origin ? `    ← ${line.origin}` : ""}{"\n"}</span>
-      ))}</pre>}
-      <details open={lines.length === 0}><summary>All differences</summary><Json value={document} /></details>
+      <p class="total"><b>{document.same ? "No difference" : document.summary}</b> <span class="kind">{document.before.label} → {document.after.label}</span></p>
+      {document.changes.length > 0 && (
+        <table>
+          <thead><tr><th scope="col">what</th><th scope="col">change</th><th scope="col">before → after</th></tr></thead>
+          <tbody>{document.changes.map((change, at) => (
+            <tr key={at}><td><span class="kind">{change.aspect}</span> <b>{change.name}</b></td><td>{change.change}</td>
+              <td>{change.details.map((detail, index) => (
+                <div key={index}>{detail.path ? <span class="kind">{detail.path}: </span> : null}{shownValue(detail.before)} → {shownValue(detail.after)}</div>
+              ))}</td></tr>
+          ))}</tbody>
+        </table>
+      )}
+      {document.text.lines.length > 0 && (
+        <pre class="diff excerpt" tabIndex={0} aria-label="Differences of the text">{document.text.lines.map((line, at) => (
+          <span key={at} class={line.change}>{{ new: "+ ", gone: "- ", skipped: "… " }[line.change] ?? "  "}{line.text}{line.origin ? <span class="kind">    ← {line.origin}</span> : null}{"\n"}</span>
+        ))}</pre>
+      )}
     </>
   );
 }
 
 interface Tests { passed: number; failed: number; files: { file: string; cases: { case: string; passed: boolean; failures: { message: string; origin?: string }[] }[] }[] }
+
+interface AttackDocument {
+  held: boolean; tried: number; hooks: boolean | null; breaches: Failure[];
+  inputs: { input: string | null; type: string; tried: number; seen: number; breaches: number; carries_text: boolean; refused: Record<string, number>; problem: Failure | null }[];
+}
+
+function AttackView({ document }: { document: AttackDocument }) {
+  const refused = (codes: Record<string, number>) => Object.values(codes).reduce((sum, one) => sum + one, 0);
+  if (document.inputs.length === 0) return <p class="empty">This prompt has no inputs, so there is nothing to attack.</p>;
+  return (
+    <>
+      <p class={`total ${document.held ? "held" : "why"}`}><b>{document.held ? "Held" : "Not held"}</b>: {count(document.tried)} values tried
+        {document.held ? "; roles, messages, tools and fences stayed the same" : ""}</p>
+      <table>
+        <thead><tr><th scope="col">input</th><th scope="col" class="number">tried</th><th scope="col" class="number">refused</th><th scope="col" class="number">rendered</th><th scope="col">result</th></tr></thead>
+        <tbody>{document.inputs.map((input, at) => (
+          <tr key={at}><td>{input.input ?? "all at once"} <span class="kind">{input.input ? input.type : ""}</span></td><td class="number">{input.tried}</td>
+            <td class="number">{refused(input.refused)}</td><td class="number">{input.seen}</td>
+            <td>{input.breaches > 0 ? `${input.breaches} changed the structure` : input.problem ? input.problem.message : input.carries_text ? "unchanged" : "cannot carry text"}</td></tr>
+        ))}</tbody>
+      </table>
+      {document.breaches.map((breach, at) => <FailureView key={at} failure={breach} />)}
+    </>
+  );
+}
 
 function TestsTab() {
   return (
@@ -373,7 +430,7 @@ function TestsTab() {
         )}
       </Command>
       <Command name="Attack every input" words="attack" operands={[place.value.prompt]} empty="Tries injection strings and checks that roles, messages and tools stay the same.">
-        {(document: unknown, said: string) => <><p>{said}</p><Json value={document} /></>}
+        {(document: AttackDocument) => <AttackView document={document} />}
       </Command>
     </>
   );
@@ -383,8 +440,8 @@ const problems = signal<Failure[] | null>(null);
 
 async function loadProblems() {
   try {
-    const { document } = await call<{ document: Failure[] }>("command", { command: "check", arguments: [place.value.prompt], options: {} });
-    problems.value = Array.isArray(document) ? document : [];
+    const { id, texts } = renderRequest([]);
+    problems.value = await call<Failure[]>("check", { id, texts });
   } catch (error) {
     say((error as Error).message, "error");
   }
@@ -392,7 +449,7 @@ async function loadProblems() {
 
 function Problems() {
   useSignalEffect(() => {
-    result.value;
+    rendered.value;
     if (place.value.tab === "problems" && place.value.prompt) void loadProblems();
   });
   const list = [...(failure.value ? [failure.value] : []), ...(result.value?.notes ?? []), ...(problems.value ?? [])];
@@ -401,6 +458,7 @@ function Problems() {
     const key = `${one.code} ${one.message} ${one.file} ${one.line}`;
     return !seen.has(key) && seen.add(key);
   });
+  if (problems.value === null) return <p class="empty">Loading…</p>;
   if (unique.length === 0) return <p class="empty">No problems.</p>;
   return <ul class="list">{unique.map((one, at) => <li key={at}><FailureView failure={one} /></li>)}</ul>;
 }

@@ -16,16 +16,22 @@ export interface Place {
   values: Record<string, unknown>;
   language: string;
   wire: string;
+  model: string;
   fit: string;
   visibility: Record<string, string>;
   hooks: boolean;
   thread: string;
+  /** The turn of the thread whose request is shown. */
+  turn: string;
+  /** The thread that it is compared with. */
+  against: string;
+  /** What the prompt is compared with. */
   other: string;
 }
 
 const EMPTY: Place = {
-  view: "prompts", prompt: "", tab: "text", file: "", values: {}, language: "", wire: "", fit: "", visibility: {}, hooks: false,
-  thread: "", other: "",
+  view: "prompts", prompt: "", tab: "text", file: "", values: {}, language: "", wire: "", model: "", fit: "", visibility: {}, hooks: false,
+  thread: "", turn: "", against: "", other: "",
 };
 
 export const place = signal<Place>(fromHash());
@@ -78,7 +84,7 @@ export function followAddress() {
     const was = new URLSearchParams(written), is = new URLSearchParams(hash);
     written = hash;
     // Another prompt, view or thread is a step back in the browser; values are not.
-    const steps = ["view", "prompt", "thread"].some((key) => was.get(key) !== is.get(key));
+    const steps = ["view", "prompt", "thread", "turn"].some((key) => was.get(key) !== is.get(key));
     history[steps ? "pushState" : "replaceState"](null, "", `#${hash}`);
   });
   addEventListener("popstate", () => {
@@ -169,6 +175,29 @@ export async function save(name: string) {
   }
 }
 
+/** Looks whether another program has changed a file that is open. A text without edits follows it; one with edits is a conflict. */
+export async function refreshFiles() {
+  const names = Object.entries(files.value).filter(([, file]) => !file.readOnly).map(([name]) => name);
+  if (names.length === 0) return;
+  let hashes: Record<string, string | null>;
+  try {
+    hashes = await call("hashes", { files: names });
+  } catch {
+    return; // The next call says it.
+  }
+  for (const name of names) {
+    const known = files.value[name], now = hashes[name];
+    if (!known || now === known.hash || (conflicts.value[name] && conflicts.value[name].hash === now)) continue;
+    try {
+      const read = now === null ? { text: null, hash: null } : await call<{ text: string; hash: string | null }>("file", { file: name });
+      const file = files.value[name];
+      if (!file || file.hash === read.hash) continue;
+      if (file.text !== file.saved) conflicts.value = { ...conflicts.value, [name]: read };
+      else if (read.text !== null) files.value = { ...files.value, [name]: { ...file, saved: read.text, text: read.text, hash: read.hash } };
+    } catch { /* It is being written; the next look reads it. */ }
+  }
+}
+
 /** Ends a conflict: with the text of the editor, or with the text on disk. */
 export function settle(name: string, keep: "mine" | "theirs") {
   const conflict = conflicts.value[name];
@@ -210,25 +239,29 @@ export const result = signal<Result | null>(null);
 /** The last result that could be rendered, while the text has an error. */
 export const lastGood = signal<Explanation | null>(null);
 export const failure = signal<Failure | null>(null);
+/** Counts the results, so that parts that follow the result know when to look again. */
+export const rendered = signal(0);
 export const offsets = computed(() => new Offsets(lastGood.value?.text ?? ""));
 /** How long the last render took, from the change to the answer, in milliseconds. */
 export const took = signal(0);
 
-const WANTED: Partial<Record<Tab, string>> = { messages: "messages", wire: "wire", tokens: "tokens" };
+const WANTED: Partial<Record<Tab, string>> = { messages: "messages", wire: "wire", tokens: "tokens", sections: "tokens" };
 let running: AbortController | null = null;
+
+/** What the server needs to render what the page shows. */
+export function renderRequest(want: string[]) {
+  const { prompt, values, language, wire, model, fit, visibility, hooks } = place.value;
+  return { id: prompt, values, language, wire, model, visibility, hooks, texts: unsaved.value, fit: fit === "" ? undefined : Number(fit), want };
+}
 
 export function followPrompt() {
   let known: { key: string; library: unknown } = { key: "", library: null };
   effect(() => {
-    const { prompt, view, tab, values, language, wire, fit, visibility, hooks } = place.value;
-    const texts = unsaved.value;
+    const { prompt, view, tab } = place.value;
     const library = prompts.value;
     if (view !== "prompts" || !prompt) return;
-    const request = {
-      id: prompt, values, language, wire, visibility, hooks, texts,
-      fit: fit === "" ? undefined : Number(fit), want: WANTED[tab] ? [WANTED[tab]] : [],
-    };
-    const key = JSON.stringify(request);
+    const request = renderRequest(WANTED[tab] ? [WANTED[tab]!] : []);
+    const key = JSON.stringify([request, Object.values(files.value).map((file) => file.hash)]);
     if (known.key === key && known.library === library) return;
     known = { key, library };
     void render(request);
@@ -252,6 +285,7 @@ async function render(request: { id: string; [key: string]: unknown }) {
     if (lastGood.value?.prompt.id !== request.id) { lastGood.value = null; result.value = null; }
   }
   took.value = performance.now() - began;
+  rendered.value++;
 }
 
 /** What the cursor of the editor is in: a file and a byte. */
@@ -261,6 +295,6 @@ export const target = signal<{ file: string; start: number; end: number } | null
 
 export function goToOrigin(origin: Origin) {
   if (!origin.file || origin.start === undefined) return;
-  go({ file: origin.file });
+  go({ view: "prompts", file: origin.file });
   target.value = { file: origin.file, start: origin.start, end: origin.end ?? origin.start };
 }

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use cuebook::Book;
-use cuebook_lab::ledger::Ledger;
-use cuebook_run::Money;
-use cuebook_run::provider::{ModelPreference, Providers};
 use serde_json::{Value as Json, json};
 
+use super::{ModelPreference, Providers};
+use crate::money::Money;
+
 /// The prices of models.
+#[derive(Debug)]
 pub struct Prices(Option<Providers>);
 
 /// What a request costs to read.
@@ -23,16 +24,16 @@ pub struct Cost {
 
 impl Prices {
     /// Those that the project, the user and the program know. Files that cannot be read have no prices; other commands report them.
-    pub fn of(book: &Book) -> Prices {
+    pub fn known(book: &Book) -> Prices {
         Prices(Providers::new(book.library().spaces(), book.library().trust()).ok())
     }
 
-    /// What the tokens of a ledger cost its model to read; `None` if no model is named, or its price is not known.
-    pub fn of_ledger(&self, ledger: &Ledger) -> Option<Cost> {
-        let preference = ModelPreference { id: ledger.model.as_deref(), ..ModelPreference::default() };
-        let chosen = self.0.as_ref()?.resolve(&preference).ok().filter(|_| ledger.model.is_some())?;
+    /// What a model asks for reading so many tokens; `None` if no model is named, or its price is not known.
+    pub fn of(&self, model: Option<&str>, tokens: usize) -> Option<Cost> {
+        let preference = ModelPreference { id: model, ..ModelPreference::default() };
+        let chosen = self.0.as_ref()?.resolve(&preference).ok().filter(|_| model.is_some())?;
         let price = chosen.price?.input;
-        let amount = Money::of_tokens(u64::try_from(ledger.total()).ok()?, price);
+        let amount = Money::of_tokens(u64::try_from(tokens).ok()?, price);
         let (currency, provider) = (chosen.provider.currency.clone(), chosen.provider.name.clone());
         Some(Cost { amount, price, currency, provider })
     }
