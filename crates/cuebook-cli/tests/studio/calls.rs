@@ -182,3 +182,104 @@ fn a_request_that_changed_since_it_was_shown_is_not_granted() {
     let (status, granted) = studio.call("grant", &request);
     assert_eq!((status, &granted["requests"][0]["state"]), (200, &json!("granted")), "{granted}");
 }
+
+/// A project with a pack beside it that replaces a prompt.
+fn with_pack() -> (Studio, tempfile::TempDir) {
+    let pack = tempfile::tempdir().unwrap();
+    write(
+        pack.path(),
+        "pack.json",
+        r#"{"pack_id": "pk", "name": "Pk", "version": "1.0.0", "prompts": ["hello"], "replaces": {"prompts": {"greeting": "hello"}}}"#,
+    );
+    write(pack.path(), "prompts/hello/template.md", "Theirs.");
+    (Studio::of(GREETING, &[]), pack)
+}
+
+#[test]
+fn a_pack_is_installed_as_it_was_shown() {
+    let (studio, pack) = with_pack();
+    let path = pack.path().to_str().unwrap();
+    let (_, shown) = studio.call("packs/install", &json!({"path": path}));
+    assert_eq!(shown["proposals"][0]["target"], "greeting", "{shown}");
+    assert_eq!(studio.call("packs", &json!({})).1, json!([]), "to look is not to install");
+    // It would replace another prompt now.
+    let manifest = std::fs::read_to_string(pack.path().join("pack.json")).unwrap();
+    write(pack.path(), "pack.json", &manifest.replace("\"greeting\":", "\"general_system\":"));
+    let accept = json!({"path": path, "digest": shown["digest"], "accept": [{"kind": "prompt", "target": "greeting"}]});
+    let (status, answer) = studio.call("packs/install", &accept);
+    assert_eq!(status, 422, "{answer}");
+    assert_eq!(studio.call("packs", &json!({})).1, json!([]));
+    write(pack.path(), "pack.json", &manifest);
+    assert_eq!(studio.call("packs/install", &accept).0, 200);
+}
+
+#[test]
+fn decisions_write_what_the_commands_write() {
+    let command = |root: &std::path::Path, home: &std::path::Path, args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cuebook"))
+            .args(args)
+            .arg("--root")
+            .arg(root)
+            .env("HOME", home)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    // One project gets its decisions from the page, the other from the command line.
+    let (page, pack) = with_pack();
+    let (typed, _unused) = with_pack();
+    let path = pack.path().to_str().unwrap();
+    let (_, shown) = page.call("packs/install", &json!({"path": path}));
+    let accept = [json!({"kind": "prompt", "target": "greeting"})];
+    let install = json!({"path": path, "digest": shown["digest"], "accept": accept});
+    assert_eq!(page.call("packs/install", &install).0, 200);
+    command(typed.project.path(), typed.home.path(), &["pack", "install", path, "--yes"]);
+    assert_eq!(page.call("resolve", &json!({"id": "greeting", "source": "prompts/greeting"})).0, 200);
+    command(typed.project.path(), typed.home.path(), &["resolve", "greeting", "prompts/greeting"]);
+    let recorded = |studio: &Studio| {
+        let mut files = Vec::new();
+        let mut open = vec![studio.project.path().join("user_data")];
+        while let Some(next) = open.pop() {
+            for entry in std::fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => open.push(path),
+                    false => {
+                        let text = std::fs::read_to_string(&path).unwrap();
+                        let moment = regex::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-][0-9:]+)?").unwrap();
+                        let name = path.strip_prefix(studio.project.path()).unwrap().to_owned();
+                        files.push((name, moment.replace_all(&text, "<MOMENT>").into_owned()));
+                    }
+                }
+            }
+        }
+        files.sort();
+        files
+    };
+    assert!(recorded(&page).len() > 2, "{:?}", recorded(&page));
+    assert_eq!(recorded(&page), recorded(&typed));
+}
+
+#[test]
+fn problems_and_tokens_know_the_unsaved_text() {
+    let studio = Studio::of(GREETING, &[]);
+    let texts = json!({"prompts/partials/tone.md": "{{ name|uper }}\n"});
+    let (_, found) = studio.call("check", &json!({"id": "greeting", "texts": texts}));
+    assert!(found.to_string().contains("uper"), "{found}");
+    assert_eq!(studio.call("check", &json!({"id": "greeting"})).1, json!([]));
+    let (_, answer) = studio.call(
+        "render",
+        &json!({"id": "greeting", "model": "gpt-5", "want": ["tokens"], "texts": {"prompts/partials/tone.md": "Be very kind.\n"}}),
+    );
+    let tokens = &answer["tokens"];
+    assert_eq!(tokens["cost"]["currency"], "USD", "{tokens}");
+    assert!(tokens["stability"]["share"].as_f64().unwrap() > 0.0 && tokens["caches"].is_array(), "{tokens}");
+}
+
+#[test]
+fn a_thread_that_is_not_there_has_no_events() {
+    let studio = Studio::of(GREETING, &[]);
+    assert_eq!(studio.call("threads", &json!({})).1, json!([]));
+    let (status, answer) = studio.call("threads/events", &json!({"thread": "x", "wait": true}));
+    assert_eq!((status, &answer["thread"]), (200, &json!(null)), "{answer}");
+}

@@ -46,7 +46,7 @@ pub(super) struct Commands {
     program: PathBuf,
     root: PathBuf,
     options: Vec<String>,
-    /// Commands run one after the other, so that many tabs do not fill the machine.
+    /// Commands that measure run one after the other, so that many tabs do not fill the machine.
     one: Mutex<()>,
 }
 
@@ -59,7 +59,7 @@ impl Commands {
     /// Runs a command. The answer has its exit code, the document it printed, and what it said.
     pub(super) fn run(&self, arguments: &Json) -> Result<Json> {
         let words = words(arguments)?;
-        let _alone = self.one.lock();
+        let _alone = (words.command[0] != "thread").then(|| self.one.lock());
         let mut command = Command::new(&self.program);
         command.args(&words.command).arg("--json").arg("--root").arg(&self.root).args(&words.options);
         if words.command[0] == "thread" || words.command[0] == "run" {

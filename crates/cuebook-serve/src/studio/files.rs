@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cuebook::error::ErrorKind;
 use cuebook::files::{self, read_text_inside};
+use cuebook::items::{ItemId, ItemType};
 use cuebook::{Book, Code, Diagnostic, Error, Result};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -23,6 +24,9 @@ const ENDINGS: &[&str] =
 /// A file's text, and the hash that [`save`] expects.
 pub(super) fn read(book: &Book, arguments: &Json) -> Result<Json> {
     let name = text(arguments, "file")?;
+    if let Some(text) = directive_of_others(book, name) {
+        return Ok(json!({"text": text, "hash": null, "read_only": true}));
+    }
     if let Some(text) = built_in(book, name) {
         return Ok(json!({"text": text, "hash": null, "read_only": true}));
     }
@@ -92,6 +96,17 @@ pub(super) fn inside(book: &Book, file: &Path) -> Result<PathBuf> {
         }
     }
     Ok(path)
+}
+
+/// The text of a directive of the user or of the program, which is no file of the project.
+fn directive_of_others(book: &Book, name: &str) -> Option<String> {
+    let below = ["system:cuebook/directives/", "~/.ai/directives/"]
+        .iter()
+        .find_map(|space| name.strip_prefix(space))?;
+    let id = ItemId::new(below.strip_suffix(".md")?).ok()?;
+    let located = book.library().spaces().find(ItemType::Directive, &id).ok()??;
+    let item = (located.name == name).then(|| located.read(LARGEST).ok())??;
+    String::from_utf8(item.bytes).ok()
 }
 
 /// The text of a file of a built-in prompt, which is not on disk.

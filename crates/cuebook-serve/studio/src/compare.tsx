@@ -31,7 +31,10 @@ export function Compare({ left, right }: { left: string; right: Run }) {
   });
   const { thread, run } = other.value;
   if (thread !== left || !run) return <p class="empty">Loading…</p>;
-  const [before, after] = [answers(run.list), answers(right.list)];
+  // A fork of the other run begins in the middle of it.
+  const forked = right.list[0]?.payload.forked_from as { thread_id: string; turn: number } | null | undefined;
+  const skipped = forked?.thread_id === left ? forked.turn - 1 : 0;
+  const [before, after] = [answers(run.list).slice(skipped), answers(right.list)];
   const facts = (one: Run): [string, string][] => [
     ["status", one.row?.status ?? "?"], ["model", one.row?.model ?? "?"], ["prompt", one.row?.directive ?? "?"], ["turns", String(one.row?.cost.turns ?? 0)],
     ["tokens", String((one.row?.cost.input_tokens ?? 0) + (one.row?.cost.output_tokens ?? 0))], ["spent", String(one.row?.cost.spend ?? "?")],
@@ -52,10 +55,10 @@ export function Compare({ left, right }: { left: string; right: Run }) {
       {first !== second && <Difference before={first} after={second} label="Differences of the first request" />}
       {Array.from({ length: Math.max(before.length, after.length) }, (_, at) => (
         <div key={at}>
-          <h3>Answer {at + 1} {before[at] === after[at] && <span class="kind">is the same</span>}</h3>
+          <h3>Answer {at + 1 + skipped} {before[at] === after[at] && <span class="kind">is the same</span>}</h3>
           {before[at] !== after[at] && (
             <div class="side-by-side">{[before[at], after[at]].map((text, side) => (
-              <pre key={side} class="text" tabIndex={0} aria-label={`Answer ${at + 1} of ${side === 0 ? left : right.row?.thread_id}`}>{text ?? "no answer"}</pre>
+              <pre key={side} class="text" tabIndex={0} aria-label={`Answer ${at + 1 + skipped} of ${side === 0 ? left : right.row?.thread_id}`}>{text ?? "no answer"}</pre>
             ))}</div>
           )}
         </div>

@@ -149,7 +149,7 @@ export function Editor() {
           </button>
         ))}
         <span class="space" />
-        {open && files.value[open]?.readOnly && <span class="badge">built in, read only</span>}
+        {open && files.value[open]?.readOnly && <span class="badge">read only</span>}
         {open && isDirty(open) && <button class="act" onClick={() => void save(open)}>Save</button>}
       </div>
       {conflict && open && (

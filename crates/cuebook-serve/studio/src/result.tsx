@@ -68,6 +68,7 @@ function TextView() {
   const host = useRef<HTMLPreElement>(null);
 
   const built = useRef<typeof lastGood.value | undefined>(undefined);
+  const shown = useRef<string[]>([]);
 
   // The text, and in it what the place of the editor's cursor has produced.
   useSignalEffect(() => {
@@ -75,15 +76,26 @@ function TextView() {
     if (!element) return;
     if (built.current !== explanation) {
       built.current = explanation;
-      element.replaceChildren(...(explanation?.spans ?? []).map((span, at) => {
-        const part = document.createElement("span");
-        part.className = classOf(span);
-        part.dataset.at = String(at);
+      const parts = (explanation?.spans ?? []).map((span) => {
         const text = explanation!.text.slice(offsets.value.unit(span.start), offsets.value.unit(span.end));
         // A rich input is named: the mark that stands for it in the text says nothing.
-        part.textContent = span.origin.kind === "rich" ? `[${String(span.origin.input)}: ${String(span.origin.input_kind)}]` : text;
-        return part;
-      }));
+        return `${classOf(span)}\n${span.origin.kind === "rich" ? `[${String(span.origin.input)}: ${String(span.origin.input_kind)}]` : text}`;
+      });
+      // Only the parts that differ are made anew.
+      const old = shown.current;
+      let start = 0, end = 0;
+      while (start < old.length && start < parts.length && old[start] === parts[start]) start++;
+      while (end < old.length - start && end < parts.length - start && old[old.length - 1 - end] === parts[parts.length - 1 - end]) end++;
+      for (let left = old.length - start - end; left > 0; left--) element.children[start].remove();
+      const made = parts.slice(start, parts.length - end).map((part) => {
+        const made = document.createElement("span"), cut = part.indexOf("\n");
+        made.className = part.slice(0, cut);
+        made.textContent = part.slice(cut + 1);
+        return made;
+      });
+      const next = element.children[start] ?? null;
+      for (const part of made) element.insertBefore(part, next);
+      shown.current = parts;
       current.value = -1;
     }
     let first: Element | null = null;
@@ -102,7 +114,7 @@ function TextView() {
     if (at >= 0) host.current?.children[at]?.classList.add("current");
   });
 
-  const at = (event: Event) => Number((event.target as HTMLElement).dataset?.at ?? -1);
+  const at = (event: Event) => [...(host.current?.children ?? [])].indexOf(event.target as Element);
   const follow = (index: number) => {
     const span = lastGood.value?.spans[index];
     if (span) goToOrigin(span.origin);

@@ -101,6 +101,7 @@ function summary({ event_type, payload }: Event): string {
     case "limit_reached": return `${String(payload.limit_code ?? "")}: ${short(payload.current_value)} of ${short(payload.current_max)}`;
     case "thread_resumed": return `with ${String(payload.model ?? "the same model")}`;
     case "hook_start": case "hook": case "hook_unknown": return short(payload.event ?? payload.hook ?? payload.id ?? payload);
+    case "thread_completed": return short(payload.outputs ?? payload.result);
     default: return error ? `${error.code ?? ""} ${error.message ?? ""}` : short(payload);
   }
 }

@@ -113,7 +113,9 @@ export default async function write() {
   await see(text.getByText("Ada", { exact: true }));
   // The built-in prompts can be read and not written.
   await open("prompt=general_system");
-  await see(page.getByText("built in, read only"));
+  await see(page.getByText("read only"));
+  await open("prompt=rye/core/create_directive");
+  await see(page.locator(".cm-content").getByText(/create_directive/));
 }
 
 /** Every tab, on a prompt with several files, values and a price. */
