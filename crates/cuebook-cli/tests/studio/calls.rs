@@ -236,6 +236,7 @@ fn decisions_write_what_the_commands_write() {
     command(typed.project.path(), typed.home.path(), &["pack", "install", path, "--yes"]);
     assert_eq!(page.call("resolve", &json!({"id": "greeting", "source": "prompts/greeting"})).0, 200);
     command(typed.project.path(), typed.home.path(), &["resolve", "greeting", "prompts/greeting"]);
+    let moment = regex::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-][0-9:]+)?").unwrap();
     let recorded = |studio: &Studio| {
         let mut files = Vec::new();
         let mut open = vec![studio.project.path().join("user_data")];
@@ -246,7 +247,6 @@ fn decisions_write_what_the_commands_write() {
                     true => open.push(path),
                     false => {
                         let text = std::fs::read_to_string(&path).unwrap();
-                        let moment = regex::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-][0-9:]+)?").unwrap();
                         let name = path.strip_prefix(studio.project.path()).unwrap().to_owned();
                         files.push((name, moment.replace_all(&text, "<MOMENT>").into_owned()));
                     }

@@ -17,6 +17,8 @@ const TITLES: Record<Tab, string> = {
 
 /** The span that the pointer or the keyboard is on. */
 const current = signal(-1);
+/** The spans that the selected text touches. */
+const selected = signal<number[]>([]);
 
 /** An origin in a few words. */
 export function described(origin: Origin): string {
@@ -97,6 +99,7 @@ function TextView() {
       for (const part of made) element.insertBefore(part, next);
       shown.current = parts;
       current.value = -1;
+      selected.value = [];
     }
     let first: Element | null = null;
     explanation?.spans.forEach(({ origin }, at) => {
@@ -115,7 +118,13 @@ function TextView() {
   });
 
   const at = (event: Event) => [...(host.current?.children ?? [])].indexOf(event.target as Element);
+  const select = () => {
+    const selection = getSelection(), element = host.current;
+    const isHere = !!selection && !selection.isCollapsed && !!element && element.contains(selection.anchorNode);
+    selected.value = isHere ? [...element.children].flatMap((part, index) => (selection.containsNode(part, true) ? [index] : [])) : [];
+  };
   const follow = (index: number) => {
+    if (selected.value.length > 0) return; // The user selects text.
     const span = lastGood.value?.spans[index];
     if (span) goToOrigin(span.origin);
   };
@@ -130,11 +139,16 @@ function TextView() {
   };
   return (
     <pre class="text" ref={host} tabIndex={0} aria-label="Rendered text; arrow keys choose a part, Enter opens its source"
-      onMouseOver={(event) => (current.value = at(event))} onClick={(event) => follow(at(event))} onKeyDown={move} />
+      onMouseOver={(event) => (current.value = at(event))} onMouseUp={select} onKeyUp={select} onClick={(event) => follow(at(event))} onKeyDown={move} />
   );
 }
 
 function OriginLine() {
+  const chosen = selected.value.map((index) => lastGood.value?.spans[index]).filter((one) => one !== undefined);
+  if (chosen.length > 0) {
+    const names = [...new Set(chosen.map((one) => described(one.origin)))];
+    return <div class="foot origin" aria-live="polite"><b>selected</b> {names.slice(0, 6).join("; ")}{names.length > 6 ? `; and ${names.length - 6} more` : ""}</div>;
+  }
   const span = lastGood.value?.spans[current.value];
   const variable = span?.origin.variables?.[0];
   const value = variable && lastGood.value?.variables.find((one) => one.name === variable.path.split(/[.[]/)[0]);

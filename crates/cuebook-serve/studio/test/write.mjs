@@ -43,6 +43,17 @@ export default async function write() {
   await text.getByText("Be kind.").hover();
   await see(page.locator(".origin").getByText(/author's text, prompts\/partials\/tone.md:1/));
 
+  // Selected text names all its origins.
+  const [from, to] = [await text.getByText("Ada", { exact: true }).boundingBox(), await text.getByText("Be kind.").boundingBox()];
+  await page.mouse.move(from.x + 2, from.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(to.x + to.width - 4, to.y + 5, { steps: 4 });
+  await page.mouse.up();
+  await see(page.locator(".origin").getByText(/selected.*name \(caller\).*prompts\/partials\/tone.md/));
+  await page.evaluate(() => getSelection().removeAllRanges());
+  await text.hover({ position: { x: 5, y: 5 } });
+  await text.dispatchEvent("mouseup");
+
   // A click leads to the source; the cursor there marks what it produced.
   await text.getByText("Be kind.").click();
   await see(page.locator(".cm-content[aria-label='Source of prompts/partials/tone.md']"));
