@@ -34,7 +34,7 @@ export function watch(page) {
     // Violations of the policy are reported with their element below.
     if (line.type() === "error" && !/422|Applying inline style/.test(line.text())) problems.push(`console: ${line.text()} ${line.location().url}:${line.location().lineNumber}:${line.location().columnNumber}`);
   });
-  page.setDefaultTimeout(Number(process.env.STUDIO_PATIENCE ?? 30_000));
+  page.setDefaultTimeout(Number(process.env.STUDIO_PATIENCE ?? 60_000));
   return page;
 }
 
