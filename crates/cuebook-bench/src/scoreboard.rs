@@ -19,12 +19,13 @@ const BEGIN: &str = "<!-- Written by cuebook-bench scoreboard -->";
 const END: &str = "<!-- The end of what cuebook-bench scoreboard writes -->";
 
 /// What the suites are, for people.
-const TITLES: [(&str, &str); 7] = [
+const TITLES: [(&str, &str); 8] = [
     ("prompty", "Prompty, official vectors and goldens"),
     ("prompty-files", "Prompty, files of other projects"),
     ("jinja2", "Jinja2, what the real package made"),
     ("prompts", "Prompts of other projects, with Jinja2"),
     ("mustache", "Mustache, the specification"),
+    ("dotprompt", "Dotprompt, the specification"),
     ("wink", "WINK, what the real package made"),
     ("rye", "Rye, what the real code answered"),
 ];

@@ -8,8 +8,8 @@ use cuebook_mock::{Api, Mock, Reply, Script};
 use serde_json::Value as Json;
 use support::Project;
 
-/// One prompt in four notations: the name of the dialect, its file, its source, and its text.
-const DIALECTS: [(&str, &str, &str, &str); 4] = [
+/// One prompt in every notation: the name of the dialect, its file, its source, and its text.
+const DIALECTS: [(&str, &str, &str, &str); 5] = [
     ("template", "prompts/ID/template.md", "prompts/ID", "Help {{ who }} now.\n"),
     (
         "prompty",
@@ -28,6 +28,12 @@ const DIALECTS: [(&str, &str, &str, &str); 4] = [
         ".ai/directives/ID.md",
         ".ai/directives/ID.md",
         "# Help\n\n```xml\n<directive name=\"ID\" version=\"1.0.0\">\n  <metadata>\n    <description>Helps</description>\n    <category></category>\n    <author>ann</author>\n    <model tier=\"fast\" />\n    <limits turns=\"3\" tokens=\"20000\" spend=\"0.5\" />\n    <permissions><execute>*</execute></permissions>\n  </metadata>\n  <inputs>\n    <input name=\"who\" type=\"string\" required=\"true\">Whom</input>\n  </inputs>\n</directive>\n```\n\nHelp {input:who} now.\n",
+    ),
+    (
+        "dotprompt",
+        "prompts/ID.prompt",
+        "prompts/ID.prompt",
+        "---\nname: ID\ndescription: Helps\ninput:\n  schema: {who: string}\n---\nHelp {{who}} now.\n",
     ),
 ];
 
@@ -143,12 +149,12 @@ impl Setup {
 }
 
 #[test]
-fn an_id_in_four_dialects_is_one_conflict() {
+fn an_id_in_every_dialect_is_one_conflict() {
     let stage = Setup::new();
     let sources: Vec<(&str, String)> =
         DIALECTS.iter().map(|(dialect, ..)| (*dialect, stage.write(dialect, "helper"))).collect();
     stage.sign();
-    // No choice is recorded: every command that needs one prompt says so, and names all four.
+    // No choice is recorded: every command that needs one prompt says so, and names all of them.
     for (args, ..) in commands("helper") {
         if matches!(args[0], "list" | "candidates") {
             continue;
@@ -166,7 +172,7 @@ fn an_id_in_four_dialects_is_one_conflict() {
     let listed = list.as_array().unwrap().iter().find(|one| one["id"] == "helper").unwrap().clone();
     assert_eq!(
         (listed["conflict"].as_bool(), listed["candidates"].as_array().map(Vec::len)),
-        (Some(true), Some(4))
+        (Some(true), Some(DIALECTS.len()))
     );
     for (dialect, source) in &sources {
         let (code, _, err) = stage.say(&["resolve", "helper", source]);
@@ -228,10 +234,10 @@ fn includes_of_every_dialect_name_their_file() {
     for (dialect, file, ..) in DIALECTS {
         assert!(out.contains(&file.replace("ID", dialect)), "{dialect}:\n{out}");
     }
-    assert_eq!(out.matches("│ Ann").count(), 4, "{out}");
+    assert_eq!(out.matches("│ Ann").count(), DIALECTS.len(), "{out}");
     let (_, out, _) = stage.say(&["show", "all"]);
     assert!(
-        out.contains("includes  prompt:directive, prompt:prompty, prompt:sections, prompt:template"),
+        out.contains("includes  prompt:directive, prompt:dotprompt, prompt:prompty, prompt:sections, prompt:template"),
         "{out}"
     );
     let (code, out, err) = stage.say(&["check", "all"]);

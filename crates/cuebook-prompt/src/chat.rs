@@ -7,6 +7,7 @@
 mod api;
 mod blocks;
 mod marker;
+mod marks;
 mod media_type;
 mod message;
 pub mod models;
@@ -21,6 +22,7 @@ pub mod wire;
 
 pub use api::Api;
 pub use marker::Marker;
+pub use marks::{ANNOTATIONS, Mark, insert_history};
 pub use message::{Media, Message, Part, Role};
 pub use parse::{Empty, MARKS, ParseOptions, Run, marked_roles, parse};
 pub use roles::{OPTION as ROLES, Roles};

@@ -8,6 +8,7 @@
 pub mod address;
 pub mod dollar;
 pub mod engine;
+pub mod handlebars;
 pub mod input;
 pub mod jinja;
 #[doc(hidden)]

@@ -1,12 +1,13 @@
 //! Read: from a prompt's files to a [`Prompt`], and from that to a [`Body`] that writes its text. One folder per dialect.
 //!
-//! A dialect is an implementation of [`Dialect`]. A book knows the four that are registered here ([`Dialects::default`]), and those
+//! A dialect is an implementation of [`Dialect`]. A book knows those that are registered here ([`Dialects::default`]), and those
 //! of a program ([`Book::with_dialect`](crate::Book::with_dialect)); all of them go the same way.
 //!
 //! Reading executes nothing. What a file computes instead of writing out is an error with its place.
 
 mod body;
 pub mod directive;
+pub mod dotprompt;
 pub mod prompty;
 mod reading;
 pub mod sections;
@@ -147,6 +148,7 @@ impl Default for Dialects {
             Arc::new(prompty::Prompty),
             Arc::new(sections::Sections),
             Arc::new(directive::Directives),
+            Arc::new(dotprompt::Dotprompt),
         ])
     }
 }

@@ -34,6 +34,8 @@ const PROMPTY: &str = "---\nname: scales\nmodel:\n  id: mock-model\n  options: {
 
 const SECTIONS: &str = "---\ninputs:\n  word: {kind: string, required: true}\n---\n# Task\nWeigh $word.\n\n# More\n```yaml section\nsummary: Some rules.\nvisibility: summary\n```\nRules.\n";
 
+const DOTPROMPT: &str = "---\nmodel: mock-model\nconfig: {temperature: 0.5}\ninput:\n  schema: {word: string}\n---\n{{role \"system\"}}\nBe exact.\n{{role \"user\"}}\nWeigh {{word}}.\n";
+
 const DELEGATE: &str = r#"# Delegate
 
 ```xml
@@ -52,7 +54,7 @@ Delegate {input:word}.
 "#;
 
 /// Pieces of values: most look like structure of some dialect.
-const PIECES: [&str; 16] = [
+const PIECES: [&str; 17] = [
     "a feather",
     " ",
     "\n",
@@ -69,6 +71,7 @@ const PIECES: [&str; 16] = [
     "\"quoted\" \\n",
     "naïve 羽 \u{1f600}",
     "```yaml section\n",
+    "<<<dotprompt:role:system>>>",
 ];
 
 /// Values from a fixed seed.
@@ -106,6 +109,7 @@ fn project(api: Api) -> Setup {
         ("prompts/weigh_template/template.md", TEMPLATE),
         ("prompts/weigh_prompty.prompty", PROMPTY),
         ("prompts/weigh_sections.sections.md", SECTIONS),
+        ("prompts/weigh_dotprompt.prompt", DOTPROMPT),
         ("cuebook.toml", "[directives]\ninstruction = \"Weigh it well.\"\nreturns = \"block\"\n"),
     ];
     files.extend(known.iter().map(|(path, text)| (path.as_str(), text.as_str())));
@@ -224,7 +228,7 @@ fn is_same(api: Api, wire: &str, seed: u64) {
         assert_eq!(said(sent), said(shown), "{entry:?} of {prompt} with {word:?} over {wire}");
     };
     for round in 0..3 {
-        for prompt in ["demo/weigh", "weigh_template", "weigh_prompty", "weigh_sections"] {
+        for prompt in ["demo/weigh", "weigh_template", "weigh_prompty", "weigh_sections", "weigh_dotprompt"] {
             let question = (round == 1).then_some("How heavy is it?");
             check(Entry::Run, prompt, &values.next(), question);
         }

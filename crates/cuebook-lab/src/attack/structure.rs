@@ -157,7 +157,7 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
         }
     }
     let whole =
-        Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
+        Run { range: 0..text.len(), literal: true, hook: false, role: false, mark: None, rich: Vec::new() };
     let ways = ParseOptions::of(&rendered.prompt().format);
     Some(chat::parse(&text, &[whole], &ways).map(|messages| shapes(&messages)))
 }

@@ -23,7 +23,8 @@ impl FromIterator<&'static Traits> for Claims {
 impl Claims {
     /// The id that a file offers by its name, and the dialect that claims it.
     pub fn of_file<'f>(&self, file: &'f str) -> Option<(&'f str, &'static Traits)> {
-        self.0.iter().find_map(|dialect| Some((dialect.claim.id(file)?, *dialect)))
+        let claimed = self.0.iter().find_map(|dialect| Some((dialect.claim.id(file)?, *dialect)));
+        claimed.filter(|(id, dialect)| !dialect.is_part(id))
     }
 
     /// The dialect that claims every file of this name, whose folder is the id.
@@ -43,7 +44,7 @@ impl Claims {
 
     /// The files that offer an id: whether each lies in the folder of that name, its name, and the dialect.
     pub fn files_of(&self, id: &str) -> impl Iterator<Item = (bool, String, &'static Traits)> {
-        self.0.iter().flat_map(move |dialect| {
+        self.0.iter().filter(move |dialect| !dialect.is_part(id)).flat_map(move |dialect| {
             let files = match dialect.claim {
                 Claim::Nothing => [None, None],
                 Claim::End(end) => [false, true].map(|in_folder| Some((in_folder, format!("{id}{end}")))),

@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde_json::{Map, Value as Json};
 
 use super::marker::{Atom, Marker};
+use super::marks::{self, Mark};
 use super::message::keep;
 use super::{Message, Part, Role, Roles, thread};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
@@ -29,8 +30,8 @@ pub struct Run<'r> {
     pub hook: bool,
     /// Whether a tag that only looks a role up wrote it.
     pub role: bool,
-    /// The role of the message that it begins, if its dialect marked one there.
-    pub begins: Option<Role>,
+    /// What its dialect marked there.
+    pub mark: Option<Mark>,
     /// Rich inputs whose nonces can stand in it.
     pub rich: Vec<&'r RichInput>,
 }
@@ -58,6 +59,8 @@ pub struct ParseOptions {
     pub roles: Roles,
     /// Whether messages begin where the dialect marked them, and no line begins one.
     pub marked: bool,
+    /// Whether white space stays, as in dotprompt, where the user says what stands before the first mark.
+    pub exact: bool,
 }
 
 impl ParseOptions {
@@ -71,7 +74,8 @@ impl ParseOptions {
         };
         let roles = Roles::of(&format.parser_options);
         let marked = format.parser.as_deref() == Some(MARKS);
-        ParseOptions { empty, roles_of_values: option("roles") == Some("values"), roles, marked }
+        let (roles_of_values, exact) = (option("roles") == Some("values"), option("text") == Some("exact"));
+        ParseOptions { empty, roles_of_values, roles, marked, exact }
     }
 }
 
@@ -80,6 +84,9 @@ pub const MARKS: &str = "marks";
 
 /// Makes messages of a text whose runs cover it.
 pub fn parse(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Result<Vec<Message>> {
+    if ways.marked && ways.exact {
+        return marks::parse(text, runs);
+    }
     let mut messages = Vec::new();
     let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
@@ -125,7 +132,7 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedTex
     let mut stretches = vec![MarkedText { marker: None, content: 0..text.len() }];
     if ways.marked {
         for run in runs {
-            let Some(role) = run.begins.clone() else { continue };
+            let Some(Mark::Message(role)) = run.mark.clone() else { continue };
             if let Some(last) = stretches.last_mut() {
                 last.content.end = run.range.start;
             }
@@ -181,7 +188,7 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedTex
 }
 
 /// Every place in a part of the text where a rich input wrote its nonce, in order.
-fn rich_in<'r>(
+pub(super) fn rich_in<'r>(
     text: &str,
     runs: &[Run<'r>],
     content: &Range<usize>,

@@ -140,6 +140,10 @@ impl Part {
             other => return Err(format!("must be an object, but is {}", kind_of(other))),
         };
         let text = |key: &str| object.get(key).and_then(Json::as_str);
+        // Dotprompt's parts have no kind either.
+        if let Some(media) = object.get("media") {
+            return read_media(media).map(Part::of_media);
+        }
         // Gemini's parts have no kind, and a text by its name.
         let gemini = text("text").map(|_| "text");
         let kind = text("kind").or_else(|| text("type")).or(gemini).ok_or("has no kind")?;
@@ -190,7 +194,7 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     let text = |names: &[&str]| {
         names.iter().find_map(|name| object.get(*name).and_then(Json::as_str)).map(str::to_owned)
     };
-    let media_type = text(&["mediaType", "media_type", "mimeType", "mime_type"]);
+    let media_type = text(&["mediaType", "media_type", "mimeType", "mime_type", "contentType"]);
     let detail = text(&["detail"]).filter(|detail| !detail.is_empty());
     let name = text(&["name", "filename", "title"]);
     // Anthropic's blocks keep everything one level deeper.

@@ -36,6 +36,8 @@ pub struct Traits {
     pub reads_environment: bool,
     /// Whether a segment names the one input that its tag accesses, and not all variables that can show in it.
     pub names_accessed: bool,
+    /// What the names of files begin with that are parts of prompts, and no prompts themselves.
+    pub part: Option<&'static str>,
     /// How an author declares an input; `NAME` stands for its name.
     pub declaration: &'static str,
 }
@@ -62,6 +64,11 @@ impl Claim {
 }
 
 impl Traits {
+    /// Whether files of this id are parts of prompts.
+    pub fn is_part(&self, id: &str) -> bool {
+        self.part.is_some_and(|part| id.starts_with(part))
+    }
+
     /// What is true of a dialect unless it says otherwise.
     pub const PLAIN: Traits = Traits {
         name: "",
@@ -75,6 +82,7 @@ impl Traits {
         is_request: false,
         reads_environment: false,
         names_accessed: false,
+        part: None,
         declaration: "declare it under `inputs`: {name: NAME, kind: string}",
     };
 }
@@ -124,8 +132,19 @@ pub static DIRECTIVE: Traits = Traits {
     ..Traits::PLAIN
 };
 
+/// A file of dotprompt.
+pub static DOTPROMPT: Traits = Traits {
+    name: "dotprompt",
+    claim: Claim::End(".prompt"),
+    files: Some(".prompt"),
+    has_front_matter: true,
+    part: Some("_"),
+    declaration: "declare it under `input.schema`: `NAME: string`",
+    ..Traits::PLAIN
+};
+
 /// The dialects that every book knows.
-pub static BUILT_IN: [&Traits; 4] = [&TEMPLATE, &PROMPTY, &SECTIONS, &DIRECTIVE];
+pub static BUILT_IN: [&Traits; 5] = [&TEMPLATE, &PROMPTY, &SECTIONS, &DIRECTIVE, &DOTPROMPT];
 
 /// Dialects are the same if their names are.
 impl PartialEq for Traits {

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cuebook_template::{Origin, Origins};
 
+use crate::chat::{Mark, Role};
 use crate::source::{OffsetMap, Place, Source};
 
 /// One template of a render: the prompt's own, a parent, or an included one.
@@ -40,6 +41,38 @@ pub const MESSAGES: [(&str, &str); 5] = [
     ("assistant message", "assistant"),
     ("tool message", "tool"),
 ];
+
+/// The frames of a text whose parser is `marks`, behind those that begin messages: an attribute of a message, a section, a picture or
+/// another medium, the type of it, and the end of each mark.
+const MARK_FRAMES: [&str; 5] = ["attribute", "section", "media", "media type", "end of a mark"];
+
+/// The numbers of those frames.
+pub(crate) const ATTRIBUTE: u32 = MESSAGES.len() as u32;
+pub(crate) const SECTION: u32 = ATTRIBUTE + 1;
+pub(crate) const MEDIA: u32 = ATTRIBUTE + 2;
+pub(crate) const MEDIA_TYPE: u32 = ATTRIBUTE + 3;
+pub(crate) const MARK_END: u32 = ATTRIBUTE + 4;
+
+/// The number of the frame that begins a message of a role.
+pub(crate) fn message_frame(role: &str) -> u32 {
+    MESSAGES.iter().position(|(_, known)| *known == role).unwrap_or_default() as u32
+}
+
+/// All frames of a text whose parser is `marks`.
+pub(crate) fn mark_frames() -> Arc<[Frame]> {
+    let names = MESSAGES.iter().map(|(name, _)| *name).chain(MARK_FRAMES);
+    names.map(|name| Frame { name, section: None }).collect()
+}
+
+/// What a frame of this name marks, if it marks anything.
+#[doc(hidden)]
+pub fn mark_of(frame: &str) -> Option<Mark> {
+    if let Some((_, role)) = MESSAGES.iter().find(|(name, _)| *name == frame) {
+        return Some(Mark::Message(Role::named(role)));
+    }
+    let marks = [Mark::Attribute, Mark::Section, Mark::Media, Mark::MediaType, Mark::End];
+    MARK_FRAMES.iter().zip(marks).find(|(name, _)| **name == frame).map(|(_, mark)| mark)
+}
 
 /// The number of the frame of fences, in every render.
 pub(crate) const FENCE: u32 = u32::MAX;

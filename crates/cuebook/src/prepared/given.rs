@@ -75,7 +75,9 @@ impl Prepared {
         let id = self.prompt.id.as_str();
         let has_hooks =
             !self.prompt.hooks.is_empty() || self.hooks.of_prompts().any(|(_, prompt)| prompt == id);
-        takes_all || has_host_engine || has_hooks || self.has_computed_references()
+        // A template that shows all values at once can show any.
+        let shows_all = self.reads().iter().any(|(read, _)| read.root == ".");
+        takes_all || has_host_engine || has_hooks || shows_all || self.has_computed_references()
     }
 
     /// Whether the prompt has a variable of this name: declared, read by a template, or supplied by the system.

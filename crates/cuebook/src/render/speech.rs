@@ -12,7 +12,7 @@ use crate::chat::{self, Message, ParseOptions, Part, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
 use crate::template::sink::Writer;
-use crate::template::unit::{Emission, MESSAGES};
+use crate::template::unit::{Emission, mark_of};
 use crate::trace::{self, span};
 
 /// The provider of a prompt that names none, as in Prompty.
@@ -64,7 +64,8 @@ impl Rendered {
             }
             Some(key) if key == PARSER || (key == MARKS && !self.prompt().dialect.has_roles) => {
                 self.refuse_changed_roles()?;
-                chat::parse(self.text(), &self.runs(), &ParseOptions::of(format))
+                let messages = chat::parse(self.text(), &self.runs(), &ParseOptions::of(format))?;
+                chat::insert_history(messages, &format.parser_options, self.scope().rich_inputs())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -234,13 +235,11 @@ impl Rendered {
             }
             _ => false,
         };
-        let begins = match writer {
-            Writer::Frame { frame } => self.units().frame(frame).and_then(|frame| {
-                MESSAGES.iter().find(|(name, _)| *name == frame.name).map(|(_, role)| Role::named(role))
-            }),
+        let mark = match writer {
+            Writer::Frame { frame } => self.units().frame(frame).and_then(|frame| mark_of(frame.name)),
             _ => None,
         };
-        Run { range, literal, hook, role, begins, rich }
+        Run { range, literal, hook, role, mark, rich }
     }
 }
 

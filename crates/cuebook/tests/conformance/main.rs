@@ -6,6 +6,7 @@
 
 mod board;
 mod compare;
+mod dotprompt;
 mod mustache;
 mod prompty;
 mod prompty_files;
@@ -31,6 +32,13 @@ fn prompty_files() {
 fn mustache() {
     if let Some(folder) = board::folder("mustache") {
         mustache::run(&folder).finish();
+    }
+}
+
+#[test]
+fn dotprompt() {
+    if let Some(folder) = board::folder("dotprompt") {
+        dotprompt::run(&folder).finish();
     }
 }
 

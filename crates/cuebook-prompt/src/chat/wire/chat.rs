@@ -12,7 +12,7 @@ use super::media::{Bytes, MediaContent, is_web};
 use super::piece::{Members, Piece};
 use super::schema::Variant;
 use crate::chat::reply::{PAUSED, REASONING};
-use crate::chat::{Part, Role};
+use crate::chat::{ANNOTATIONS, Part, Role};
 use crate::error::Result;
 
 const OPTIONS: [(&str, &str); 8] = [
@@ -93,7 +93,7 @@ fn message<'r>(draft: &mut Draft<'r>, spot: MessagePosition<'r>) -> Result<Piece
     let mut members: Members<'r> = Vec::with_capacity(2 + message.metadata.len());
     members.push(("role", message.role.as_str().into()));
     for (key, value) in &message.metadata {
-        if ["role", "content", CALLS, ITEM].contains(&key.as_str()) {
+        if ["role", "content", CALLS, ITEM, ANNOTATIONS].contains(&key.as_str()) {
             continue;
         }
         if [THOUGHTS, FAILED, REASONING, PAUSED].contains(&key.as_str()) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::piece::{Members, Piece};
 use super::{Api, Request};
-use crate::chat::{Message, Part, Role};
+use crate::chat::{ANNOTATIONS, Message, Part, Role};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 
 /// A body that is being written.
@@ -174,7 +174,8 @@ impl<'r> Draft<'r> {
 
     /// Says which attributes of a message are not sent.
     pub fn leftover(&mut self, spot: MessagePosition<'_>, sent: &[&str]) {
-        for key in spot.message.metadata.keys().filter(|key| !sent.contains(&key.as_str())) {
+        let is_sent = |key: &str| key == ANNOTATIONS || sent.contains(&key);
+        for key in spot.message.metadata.keys().filter(|key| !is_sent(key)) {
             let hint = format!("{} has no such attribute", self.api.title());
             self.warn(format!("{spot}: the attribute `{key}` is not sent"), hint);
         }
