@@ -149,6 +149,35 @@ impl Setup {
 }
 
 #[test]
+fn every_command_works_on_a_skill() {
+    let stage = Setup::new();
+    let text = "Answer in {{tone}}.\n";
+    let skill = format!("---\nname: answer\ndescription: Answers letters.\n---\n\n{text}");
+    stage.project.write("skills/answer/SKILL.md", skill);
+    stage.project.write("skills/answer/tests.md", "## is literal\n```text contains\n{{tone}}\n```\n");
+    let commands: [(&[&str], &str); 11] = [
+        (&["list"], "answer"),
+        (&["show", "answer"], "Answers letters."),
+        (&["candidates", "answer"], "skills/answer"),
+        (&["check", "answer"], ""),
+        (&["render", "answer"], text),
+        (&["render", "answer", "--as", "messages"], "{{tone}}"),
+        (&["render", "answer", "--as", "wire:openai", "--model", "gpt-4o"], "{{tone}}"),
+        (&["explain", "answer"], "skills/answer/SKILL.md"),
+        (&["tokens", "answer"], "SKILL.md"),
+        (&["test", "answer"], "is literal"),
+        (&["run", "answer", "--model", "fast"], "Done."),
+    ];
+    for (args, wanted) in commands {
+        let (code, out, err) = stage.say(args);
+        assert_eq!(code, 0, "{args:?}\n{out}{err}");
+        assert!(out.contains(wanted), "{args:?} does not say {wanted:?}:\n{out}{err}");
+    }
+    let (code, _, err) = stage.say(&["render", "answer", "--var", "tone=calm"]);
+    assert!(code == 1 && err.contains("CB404"), "{err}");
+}
+
+#[test]
 fn an_id_in_every_dialect_is_one_conflict() {
     let stage = Setup::new();
     let sources: Vec<(&str, String)> =
@@ -237,7 +266,9 @@ fn includes_of_every_dialect_name_their_file() {
     assert_eq!(out.matches("│ Ann").count(), DIALECTS.len(), "{out}");
     let (_, out, _) = stage.say(&["show", "all"]);
     assert!(
-        out.contains("includes  prompt:directive, prompt:dotprompt, prompt:prompty, prompt:sections, prompt:template"),
+        out.contains(
+            "includes  prompt:directive, prompt:dotprompt, prompt:prompty, prompt:sections, prompt:template"
+        ),
         "{out}"
     );
     let (code, out, err) = stage.say(&["check", "all"]);

@@ -13,6 +13,7 @@ mod candidate;
 mod claims;
 mod config;
 mod defaults;
+mod dialect_folders;
 mod directives;
 mod environment;
 mod granted;
@@ -202,8 +203,10 @@ impl Library {
                 roots.push(Arc::new(if inside { root.inside(&self.root) } else { root }));
             }
         }
+        roots.extend(self.dialect_folders());
         for pack in self.pack_ids()? {
             roots.push(Arc::new(self.root_of_pack(&pack, Some("prompts"))));
+            roots.extend(self.dialect_folders_of(&pack));
         }
         roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
         roots.push(Arc::new(Root::builtin()));

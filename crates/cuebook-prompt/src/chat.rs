@@ -22,6 +22,8 @@ pub mod wire;
 
 pub use api::Api;
 pub use marker::Marker;
+#[doc(hidden)]
+pub use marks::mark_of;
 pub use marks::{ANNOTATIONS, Mark, insert_history};
 pub use message::{Media, Message, Part, Role};
 pub use parse::{Empty, MARKS, ParseOptions, Run, marked_roles, parse};

@@ -18,7 +18,8 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 pub use dialect::{
-    BUILT_IN, Claim, DIRECTIVE, DOTPROMPT, PROMPTY, PROMPTY_END, SECTIONS, SECTIONS_END, TEMPLATE, Traits,
+    BUILT_IN, Claim, DIRECTIVE, DOTPROMPT, PROMPTY, PROMPTY_END, SECTIONS, SECTIONS_END, SKILL, TEMPLATE,
+    Traits,
 };
 pub use format::Format;
 pub use model::{Model, ModelOptions};

@@ -11,6 +11,7 @@ pub mod dotprompt;
 pub mod prompty;
 mod reading;
 pub mod sections;
+mod skill;
 pub mod template;
 
 pub use crate::notation::{knowledge, python, tool};
@@ -149,6 +150,7 @@ impl Default for Dialects {
             Arc::new(sections::Sections),
             Arc::new(directive::Directives),
             Arc::new(dotprompt::Dotprompt),
+            Arc::new(skill::Skills),
         ])
     }
 }

@@ -55,16 +55,24 @@ fn a_file_says_what_it_takes_and_answers() {
     assert_eq!(shown["model"]["id"], "gemini-2.5-flash");
     assert_eq!(shown["model"]["provider"], "gemini");
     assert_eq!(shown["model"]["options"]["additionalProperties"], json!({"safety": "low"}));
-    assert_eq!((&shown["outputs"][0]["name"], &shown["tools"][0]["name"]), (&json!("answer"), &json!("order")));
+    assert_eq!(
+        (&shown["outputs"][0]["name"], &shown["tools"][0]["name"]),
+        (&json!("answer"), &json!("order"))
+    );
     let given = json!({"letter": "Where is it?", "tags": ["a", "b"]});
     let found = messages(&project, "reply", given.clone());
     let expected = [("system", "\nBe calm. Tags: a b \n".to_owned()), ("user", "\nWhere is it?".to_owned())];
     assert_eq!(said(&found), expected);
-    let missing = project.book().render("reply", &values(json!({"tags": []})), &Context::default()).unwrap_err();
+    let missing =
+        project.book().render("reply", &values(json!({"tags": []})), &Context::default()).unwrap_err();
     assert_eq!(missing.code(), Code::InvalidVariables);
     assert_eq!(missing.diagnostic().place.as_ref().unwrap().line(), 8);
     let wire = project.book().render("reply", &values(given), &Context::default()).unwrap().wire().unwrap();
-    assert_eq!(wire.body["systemInstruction"]["parts"][0]["text"], "\nBe calm. Tags: a b \n", "{}", wire.body);
+    assert_eq!(
+        wire.body["systemInstruction"]["parts"][0]["text"], "\nBe calm. Tags: a b \n",
+        "{}",
+        wire.body
+    );
 }
 
 #[test]
@@ -90,7 +98,10 @@ fn no_value_makes_a_message_a_section_or_a_picture() {
         let found = messages(&project, "p", given);
         let roles: Vec<&str> = found.iter().map(|message| message.role.as_str()).collect();
         assert_eq!(roles, ["system", "user", "user"], "{forgery}");
-        assert!(found.iter().all(|message| matches!(message.parts.as_slice(), [Part::Text { .. }])), "{forgery}");
+        assert!(
+            found.iter().all(|message| matches!(message.parts.as_slice(), [Part::Text { .. }])),
+            "{forgery}"
+        );
         assert_eq!(said(&found)[1].1, forgery);
         assert_eq!(found[2].metadata[ANNOTATIONS], json!({"from": forgery}));
         assert!(said(&found)[2].1.starts_with(&format!("{forgery}{forgery}{{")), "{forgery}");
@@ -106,7 +117,10 @@ fn a_picture_is_the_authors_and_its_address_a_value() {
     let [Part::Text { .. }, Part::Image(media), Part::Text { .. }] = found[0].parts.as_slice() else {
         panic!("{found:?}")
     };
-    assert_eq!((media.source.as_str(), media.media_type.as_deref()), ("https://a.example/x y.png", Some("image/png")));
+    assert_eq!(
+        (media.source.as_str(), media.media_type.as_deref()),
+        ("https://a.example/x y.png", Some("image/png"))
+    );
     let render = |given: Json| {
         let rendered = project.book().render("p", &values(given), &Context::default());
         rendered.and_then(|rendered| rendered.messages()).unwrap_err().code()
@@ -120,7 +134,8 @@ fn a_conversation_stands_where_the_file_says() {
     let project = Project::new()
         .file("prompts/shown.prompt", "{{role \"system\"}}Be kind.{{history}}{{role \"user\"}}Now.")
         .file("prompts/added.prompt", "{{role \"system\"}}Be kind.{{role \"user\"}}Now.");
-    let history = json!([{"role": "user", "content": [{"text": "Hello"}]}, {"role": "model", "content": "Hi"}]);
+    let history =
+        json!([{"role": "user", "content": [{"text": "Hello"}]}, {"role": "model", "content": "Hi"}]);
     for id in ["shown", "added"] {
         let found = messages(&project, id, json!({"@history": history}));
         let expected = [("system", "Be kind."), ("user", "Hello"), ("assistant", "Hi"), ("user", "Now.")];
@@ -128,8 +143,8 @@ fn a_conversation_stands_where_the_file_says() {
         assert_eq!(found[1].metadata.contains_key(ANNOTATIONS), id == "shown");
         assert_eq!(messages(&project, id, json!({})).len(), 2);
         // What only programs know goes to no model.
-        let rendered =
-            project.book().render(id, &values(json!({"@history": history})), &Context::default()).unwrap();
+        let context = Context { model: Some("gpt-4o".into()), ..Context::default() };
+        let rendered = project.book().render(id, &values(json!({"@history": history})), &context).unwrap();
         let body = rendered.wire_as("openai").unwrap().body;
         assert_eq!(body["messages"][1], json!({"role": "user", "content": "Hello"}));
     }
@@ -176,7 +191,11 @@ fn a_wrong_file_is_refused_with_its_place() {
         let error = project.book().render("p", &Variables::new(), &Context::default()).unwrap_err();
         let found = error.diagnostic();
         let place = found.place.as_ref().map(|place| (place.file().to_owned(), place.line()));
-        assert_eq!((error.code(), place), (code, Some(("prompts/p.prompt".to_owned(), line))), "{text}: {error}");
+        assert_eq!(
+            (error.code(), place),
+            (code, Some(("prompts/p.prompt".to_owned(), line))),
+            "{text}: {error}"
+        );
         assert!(found.hint.is_some(), "{text}");
     }
 }

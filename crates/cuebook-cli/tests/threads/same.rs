@@ -36,6 +36,8 @@ const SECTIONS: &str = "---\ninputs:\n  word: {kind: string, required: true}\n--
 
 const DOTPROMPT: &str = "---\nmodel: mock-model\nconfig: {temperature: 0.5}\ninput:\n  schema: {word: string}\n---\n{{role \"system\"}}\nBe exact.\n{{role \"user\"}}\nWeigh {{word}}.\n";
 
+const SKILL: &str = "---\nname: weigh-skill\ndescription: Weighs things.\n---\n\nWeigh {{word}} twice.\n";
+
 const DELEGATE: &str = r#"# Delegate
 
 ```xml
@@ -110,6 +112,7 @@ fn project(api: Api) -> Setup {
         ("prompts/weigh_prompty.prompty", PROMPTY),
         ("prompts/weigh_sections.sections.md", SECTIONS),
         ("prompts/weigh_dotprompt.prompt", DOTPROMPT),
+        ("skills/weigh-skill/SKILL.md", SKILL),
         ("cuebook.toml", "[directives]\ninstruction = \"Weigh it well.\"\nreturns = \"block\"\n"),
     ];
     files.extend(known.iter().map(|(path, text)| (path.as_str(), text.as_str())));
@@ -265,4 +268,16 @@ fn a_request_has_settings_and_knowledge() {
     for part in ["Weigh it well.", "<returns>", "Known rules"] {
         assert!(sent.contains(part), "{part}: {sent}");
     }
+}
+
+#[test]
+fn a_skill_is_sent_as_it_is_rendered() {
+    let stage = project(Api::OpenAiChat);
+    let rendered = stage.run(&["render", "weigh-skill", "--as", "wire:openai", "--model", MODEL]);
+    assert!(rendered.status.success(), "{}", err(&rendered));
+    let shown: Json = serde_json::from_str(&out(&rendered)).unwrap();
+    stage.run(&["run", "weigh-skill", "--model", MODEL]);
+    let sent = stage.mock.requests().last().unwrap().body.clone();
+    assert!(sent.to_string().contains("Weigh {{word}} twice."), "{sent}");
+    assert_eq!(said(sent), said(shown));
 }

@@ -170,6 +170,11 @@ impl Spaces {
         &self.project
     }
 
+    /// The user's home folder.
+    pub fn home(&self) -> Option<&Path> {
+        self.user.as_deref()
+    }
+
     /// The user's `.ai` folder, which holds their keys; also if the project is the user's own folder.
     pub fn user_folder(&self) -> Option<PathBuf> {
         self.user.as_deref().map(|user| user.join(FOLDER))

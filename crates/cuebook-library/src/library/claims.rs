@@ -54,6 +54,11 @@ impl Claims {
         })
     }
 
+    /// The folders of a project, a user and a pack that hold prompts of some dialect.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().flat_map(|dialect| dialect.folders.iter().copied())
+    }
+
     /// Whether a name ends as one of a file that a dialect claims.
     #[doc(hidden)]
     pub fn ends(&self, name: &str) -> bool {

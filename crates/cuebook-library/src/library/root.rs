@@ -89,6 +89,11 @@ impl Root {
         Root { kind: RootKind::Builtin, name, folder: PathBuf::new(), bounds: None }
     }
 
+    /// A folder of the user's. Its links are the user's choice.
+    pub(crate) fn of_user(name: &str, folder: PathBuf) -> Root {
+        Root { kind: RootKind::Configured, name: format!("~/{name}"), bounds: None, folder }
+    }
+
     /// The directives of a space.
     pub(crate) fn of_space(space: &Space) -> Root {
         let below = ItemType::Directive.folder();

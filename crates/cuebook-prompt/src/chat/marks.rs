@@ -12,6 +12,7 @@ use super::parse::{Run, rich_in};
 use super::{Media, Message, Part, Role, thread};
 use crate::error::Result;
 use crate::prompt::Rich;
+use crate::template::unit::{MARK_FRAMES, MESSAGES};
 use crate::variables::RichInput;
 
 /// The attribute of a message with what only programs know of it. No model gets it.
@@ -32,6 +33,16 @@ pub enum Mark {
     MediaType,
     /// The mark ends.
     End,
+}
+
+/// What a frame of this name marks, if it marks anything.
+#[doc(hidden)]
+pub fn mark_of(frame: &str) -> Option<Mark> {
+    if let Some((_, role)) = MESSAGES.iter().find(|(name, _)| *name == frame) {
+        return Some(Mark::Message(Role::named(role)));
+    }
+    let marks = [Mark::Attribute, Mark::Section, Mark::Media, Mark::MediaType, Mark::End];
+    MARK_FRAMES.iter().zip(marks).find(|(name, _)| **name == frame).map(|(_, mark)| mark)
 }
 
 /// Makes messages of a text whose runs cover it.
@@ -120,8 +131,10 @@ impl<'t> Assembly<'t> {
             match (input.kind, value) {
                 (Rich::Thread, value) => {
                     self.end();
-                    for mut message in
-                        value.map(|value| thread::messages(&input.name, value, &input.roles)).transpose()?.unwrap_or_default()
+                    for mut message in value
+                        .map(|value| thread::messages(&input.name, value, &input.roles))
+                        .transpose()?
+                        .unwrap_or_default()
                     {
                         message.metadata.insert(ANNOTATIONS.into(), json!({"purpose": "history"}));
                         self.messages.push(message);

@@ -38,6 +38,8 @@ pub struct Traits {
     pub names_accessed: bool,
     /// What the names of files begin with that are parts of prompts, and no prompts themselves.
     pub part: Option<&'static str>,
+    /// Folders of a project, of a user and of a pack that hold its prompts, besides those of all prompts.
+    pub folders: &'static [&'static str],
     /// How an author declares an input; `NAME` stands for its name.
     pub declaration: &'static str,
 }
@@ -83,6 +85,7 @@ impl Traits {
         reads_environment: false,
         names_accessed: false,
         part: None,
+        folders: &[],
         declaration: "declare it under `inputs`: {name: NAME, kind: string}",
     };
 }
@@ -143,8 +146,19 @@ pub static DOTPROMPT: Traits = Traits {
     ..Traits::PLAIN
 };
 
+/// A folder with `SKILL.md`.
+pub static SKILL: Traits = Traits {
+    name: "skill",
+    claim: Claim::File("SKILL.md"),
+    files: Some("SKILL.md"),
+    has_front_matter: true,
+    folders: &["skills", ".claude/skills", ".agents/skills"],
+    declaration: "remove it: the text of a skill is no template",
+    ..Traits::PLAIN
+};
+
 /// The dialects that every book knows.
-pub static BUILT_IN: [&Traits; 5] = [&TEMPLATE, &PROMPTY, &SECTIONS, &DIRECTIVE, &DOTPROMPT];
+pub static BUILT_IN: [&Traits; 6] = [&TEMPLATE, &PROMPTY, &SECTIONS, &DIRECTIVE, &DOTPROMPT, &SKILL];
 
 /// Dialects are the same if their names are.
 impl PartialEq for Traits {

@@ -148,8 +148,7 @@ impl Template {
         let program = &*self.program;
         let (bytes, pieces) = &self.expected;
         let mut sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
-        let mut run =
-            Run::new(program, &self.settings, root, lender.map(|scope| (scope, limit)), &mut sink);
+        let mut run = Run::new(program, &self.settings, root, lender.map(|scope| (scope, limit)), &mut sink);
         match run.tree(0, &program.trees[0]) {
             Ok(()) => {}
             Err(Stop::Full) => return Err(output_too_large(&self.main, limit)),
@@ -172,7 +171,12 @@ impl Template {
 }
 
 impl Program {
-    fn build(main: &Arc<Source>, loader: &dyn Loader, settings: &Settings, metadata: Json) -> Result<Program> {
+    fn build(
+        main: &Arc<Source>,
+        loader: &dyn Loader,
+        settings: &Settings,
+        metadata: Json,
+    ) -> Result<Program> {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let mut index: HashMap<String, u32> = HashMap::new();
         let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
@@ -281,7 +285,9 @@ impl Program {
 type Target = (Option<Arc<Source>>, Option<Arc<dyn Compiled>>);
 
 fn lead(loader: &dyn Loader, source: &Arc<Source>, reference: &Reference) -> Result<Target> {
-    let Some(name) = reference.names.as_ref().and_then(|names| names.first()) else { return Ok((None, None)) };
+    let Some(name) = reference.names.as_ref().and_then(|names| names.first()) else {
+        return Ok((None, None));
+    };
     match loader.load(name, source.name())? {
         Some(target) => Ok((Some(target), None)),
         None => Ok((None, loader.included(name, &source.place(reference.range.clone()))?)),

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use cuebook_template::{Origin, Origins};
 
-use crate::chat::{Mark, Role};
 use crate::source::{OffsetMap, Place, Source};
 
 /// One template of a render: the prompt's own, a parent, or an included one.
@@ -44,7 +43,7 @@ pub const MESSAGES: [(&str, &str); 5] = [
 
 /// The frames of a text whose parser is `marks`, behind those that begin messages: an attribute of a message, a section, a picture or
 /// another medium, the type of it, and the end of each mark.
-const MARK_FRAMES: [&str; 5] = ["attribute", "section", "media", "media type", "end of a mark"];
+pub(crate) const MARK_FRAMES: [&str; 5] = ["attribute", "section", "media", "media type", "end of a mark"];
 
 /// The numbers of those frames.
 pub(crate) const ATTRIBUTE: u32 = MESSAGES.len() as u32;
@@ -62,16 +61,6 @@ pub(crate) fn message_frame(role: &str) -> u32 {
 pub(crate) fn mark_frames() -> Arc<[Frame]> {
     let names = MESSAGES.iter().map(|(name, _)| *name).chain(MARK_FRAMES);
     names.map(|name| Frame { name, section: None }).collect()
-}
-
-/// What a frame of this name marks, if it marks anything.
-#[doc(hidden)]
-pub fn mark_of(frame: &str) -> Option<Mark> {
-    if let Some((_, role)) = MESSAGES.iter().find(|(name, _)| *name == frame) {
-        return Some(Mark::Message(Role::named(role)));
-    }
-    let marks = [Mark::Attribute, Mark::Section, Mark::Media, Mark::MediaType, Mark::End];
-    MARK_FRAMES.iter().zip(marks).find(|(name, _)| **name == frame).map(|(_, mark)| mark)
 }
 
 /// The number of the frame of fences, in every render.

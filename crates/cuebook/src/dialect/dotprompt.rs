@@ -50,10 +50,19 @@ impl Dialect for Dotprompt {
         for (name, range) in mentioned {
             // Without a schema the prompt takes what its template shows.
             let is_taken = !inputs.is_declared || name.starts_with('@');
-            if is_taken && name != HISTORY && name != "system" && variables.iter().all(|known| known.name != name) {
+            if is_taken
+                && name != HISTORY
+                && name != "system"
+                && variables.iter().all(|known| known.name != name)
+            {
                 let default = inputs.defaults.get(&name).cloned();
                 let place = Some(front.template.place(range));
-                variables.push(Variable { default, place, lenient: true, ..Variable::new(name, Need::Optional) });
+                variables.push(Variable {
+                    default,
+                    place,
+                    lenient: true,
+                    ..Variable::new(name, Need::Optional)
+                });
             }
         }
         variables.push(Variable {

@@ -12,7 +12,7 @@ use crate::chat::{self, Message, ParseOptions, Part, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
 use crate::template::sink::Writer;
-use crate::template::unit::{Emission, mark_of};
+use crate::template::unit::Emission;
 use crate::trace::{self, span};
 
 /// The provider of a prompt that names none, as in Prompty.
@@ -236,7 +236,7 @@ impl Rendered {
             _ => false,
         };
         let mark = match writer {
-            Writer::Frame { frame } => self.units().frame(frame).and_then(|frame| mark_of(frame.name)),
+            Writer::Frame { frame } => self.units().frame(frame).and_then(|frame| chat::mark_of(frame.name)),
             _ => None,
         };
         Run { range, literal, hook, role, mark, rich }

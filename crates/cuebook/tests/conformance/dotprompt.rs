@@ -23,7 +23,8 @@ pub fn run(folder: &Path) -> Board {
         let table = table.to_str().unwrap().to_owned();
         for suite in read(&path).as_array().into_iter().flatten() {
             for test in suite["tests"].as_array().into_iter().flatten() {
-                let name = format!("{}: {}", suite["name"].as_str().unwrap(), test["desc"].as_str().unwrap_or(""));
+                let name =
+                    format!("{}: {}", suite["name"].as_str().unwrap(), test["desc"].as_str().unwrap_or(""));
                 let outcome = std::panic::catch_unwind(|| check(suite, test));
                 board.note(&table, &name, outcome.unwrap_or_else(|_| Err("the runner gave up on it".into())));
             }
@@ -81,7 +82,8 @@ fn check(suite: &Json, test: &Json) -> Result<(), String> {
     }
     let context = Context { unknown: UnknownVariables::Ignore, ..Context::default() };
     let book = Book::open(folder.path());
-    let rendered = book.render("case", &Variables::from_json(&values), &context).map_err(|e| e.to_string())?;
+    let rendered =
+        book.render("case", &Variables::from_json(&values), &context).map_err(|e| e.to_string())?;
     let messages: Json =
         rendered.messages().map_err(|error| error.to_string())?.iter().map(message).collect();
     let expected = &test["expect"];
@@ -105,7 +107,9 @@ fn message(message: &Message) -> Json {
     let mut content = Vec::new();
     for index in 0..=message.parts.len() {
         let here = sections.iter().filter(|section| section["part"] == index);
-        content.extend(here.map(|section| json!({"metadata": {"pending": true, "purpose": section["purpose"]}})));
+        content.extend(
+            here.map(|section| json!({"metadata": {"pending": true, "purpose": section["purpose"]}})),
+        );
         content.extend(message.parts.get(index).map(part));
     }
     let mut object = json!({"role": role, "content": content});

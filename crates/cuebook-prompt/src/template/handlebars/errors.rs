@@ -88,7 +88,7 @@ pub(super) fn has_no_value(source: &Arc<Source>, helper: Helper, range: Range<us
         source,
         range,
         format!("the helper `{name}` has no value"),
-        "only `lookup` and `json` can stand between round brackets",
+        "only `lookup` and `json` have one: `(lookup list 0)`",
     )
 }
 
@@ -136,7 +136,8 @@ pub(super) fn media_without_url(source: &Arc<Source>, range: Range<usize>) -> Er
 
 pub(super) fn unknown_role(source: &Arc<Source>, name: &str, range: Range<usize>) -> Error {
     let known = ROLES.map(|(name, _)| name);
-    let hint = did_you_mean(&nearest(name, known)).unwrap_or_else(|| format!("use one of: {}", known.join(", ")));
+    let hint =
+        did_you_mean(&nearest(name, known)).unwrap_or_else(|| format!("use one of: {}", known.join(", ")));
     syntax(source, range, format!("unknown role `{name}`"), hint)
 }
 

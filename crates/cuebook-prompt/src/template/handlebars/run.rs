@@ -273,9 +273,10 @@ impl<'p> Run<'p> {
                     Ok((!run.evaluate(unit, expression)?.is_empty(false)).then_some(expression))
                 };
                 let Some(url) = is_given(self, "url")? else {
-                    let diagnostic = Diagnostic::new(Code::UndefinedValue, "the `url` of the media has no value")
-                        .at(self.place(unit, tag.clone()))
-                        .hint("pass a URL, or show it only if there is one: `{{#if url}}…{{/if}}`");
+                    let diagnostic =
+                        Diagnostic::new(Code::UndefinedValue, "the `url` of the media has no value")
+                            .at(self.place(unit, tag.clone()))
+                            .hint("pass a URL, or show it only if there is one: `{{#if url}}…{{/if}}`");
                     return Err(self.failed(ErrorKind::PromptRender, diagnostic));
                 };
                 self.frame(MEDIA, "<<<dotprompt:media:url ")?;

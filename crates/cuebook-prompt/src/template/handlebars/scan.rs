@@ -158,7 +158,7 @@ impl<'s> Scanner<'s> {
         let is_and = starts(at, "&");
         at += usize::from(kind != Kind::Output || end == "}}}" || is_and);
         if starts(at, "*") {
-            let hint = "put the text into a file of its own and include it: `{{> name}}`";
+            let hint = "put the text into a separate file and include it: `{{> name}}`";
             return Err(errors::unsupported(source, start..at + 1, "a decorator", hint));
         }
         let mut words = Vec::new();
@@ -249,15 +249,19 @@ impl<'s> Scanner<'s> {
                 if length == 0 {
                     let letter = rest.chars().next().unwrap_or_default();
                     let message = format!("unexpected `{letter}`");
-                    return wrong(letter.len_utf8(), &message, "a name has no such character; write it as `[name]`");
+                    return wrong(
+                        letter.len_utf8(),
+                        &message,
+                        "a name has no such character; write it as `[name]`",
+                    );
                 }
                 let joined = words.last().is_some_and(|word| {
                     word.range.end == at && matches!(word.token, Token::Separator | Token::At)
                 });
                 let name = &rest[..length];
-                let fraction = rest[length..].strip_prefix('.').map_or(0, |digits| {
-                    digits.bytes().take_while(u8::is_ascii_digit).count()
-                });
+                let fraction = rest[length..]
+                    .strip_prefix('.')
+                    .map_or(0, |digits| digits.bytes().take_while(u8::is_ascii_digit).count());
                 let whole = if fraction > 0 { length + 1 + fraction } else { length };
                 match number(&rest[..whole]).filter(|_| !joined && ends_word(&rest[whole..])) {
                     Some(number) => Ok(Word { token: Token::Number(number), range: at..at + whole }),
@@ -284,10 +288,16 @@ impl<'s> Scanner<'s> {
             let line = text[at..].lines().next().unwrap_or_default().len();
             let message = "the text is not closed";
             let _ = start;
-            return Err(errors::syntax(self.source, at..at + line, message, format!("end it with `{quote}`")));
+            return Err(errors::syntax(
+                self.source,
+                at..at + line,
+                message,
+                format!("end it with `{quote}`"),
+            ));
         }
         let quote = char::from(quote);
-        let plain = has_escapes.then(|| text[at + 1..end].replace(&format!("\\{quote}"), &quote.to_string()).into());
+        let plain =
+            has_escapes.then(|| text[at + 1..end].replace(&format!("\\{quote}"), &quote.to_string()).into());
         Ok(Word { token: Token::Text(plain), range: at..end + 1 })
     }
 }

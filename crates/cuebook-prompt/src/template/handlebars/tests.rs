@@ -71,30 +71,60 @@ fn tags_show_what_handlebars_shows() {
     let cases = [
         ("{{name}} {{{name}}} {{&name}} {{ user.name }} {{user/name}}", "Ada Ada Ada Bo Bo"),
         ("{{html}}|{{none}}|{{missing}}|{{missing.deep}}|{{yes}}|{{half}}|{{whole}}", "<b>&||||true|1.5|2"),
-        ("{{list.1}} {{list.[0]}} {{[first name]}} {{list.length}} {{this.name}} {{./name}}", "b a C 2 Ada Ada"),
+        (
+            "{{list.1}} {{list.[0]}} {{[first name]}} {{list.length}} {{this.name}} {{./name}}",
+            "b a C 2 Ada Ada",
+        ),
         ("{{list}} {{object}}", "[\"a\",\"b\"] {}"),
         ("\\{{name}} {{name}}", "{{name}} Ada"),
         ("\\\\{{name}}", "\\Ada"),
         ("a{{! comment }}b{{!-- {{x}} --}}c", "abc"),
-        ("{{#if name}}y{{else}}n{{/if}}{{#if zero}}y{{else}}n{{/if}}{{#if zero includeZero=true}}y{{/if}}", "yny"),
+        (
+            "{{#if name}}y{{else}}n{{/if}}{{#if zero}}y{{else}}n{{/if}}{{#if zero includeZero=true}}y{{/if}}",
+            "yny",
+        ),
         ("{{#if empty}}y{{else}}n{{/if}}{{#if object}}y{{/if}}{{#if missing}}y{{/if}}", "ny"),
         ("{{#unless no}}y{{else}}n{{/unless}}{{^if name}}n{{else}}y{{/if}}", "yy"),
         ("{{#if no}}1{{else if none}}2{{else if yes}}3{{else}}4{{/if}}", "3"),
         ("{{#each list}}{{@index}}{{this}}{{#unless @last}},{{/unless}}{{/each}}", "0a,1b"),
         ("{{#each user}}{{@key}}={{#if @first}}1{{/if}};{{/each}}", "name=1;tags=;"),
-        ("{{#each user.tags as |tag at|}}{{at}}{{tag.id}}{{../name}}{{@root.name}}{{/each}}", "01AdaAda12AdaAda"),
+        (
+            "{{#each user.tags as |tag at|}}{{at}}{{tag.id}}{{../name}}{{@root.name}}{{/each}}",
+            "01AdaAda12AdaAda",
+        ),
         ("{{#each list}}{{#each ../list}}{{@../index}}{{@index}} {{/each}}{{/each}}", "00 01 10 11 "),
         ("{{#each empty}}x{{else}}none{{/each}}{{#each missing}}x{{else}}none{{/each}}", "nonenone"),
         ("{{#with user}}{{name}}{{../name}}{{/with}}{{#with none}}x{{else}}n{{/with}}", "BoAdan"),
         ("{{#if yes}}{{#with user}}{{../name}}{{/with}}{{/if}}", "Ada"),
-        ("{{#user}}{{name}}{{/user}}{{#list}}{{this}}{{/list}}{{#no}}x{{/no}}{{^no}}y{{/no}}{{#zero}}z{{/zero}}", "Boabyz"),
-        ("{{lookup user key}} {{lookup list 1}} {{#with (lookup this \"user\")}}{{name}}{{/with}}", "Bo b Bo"),
-        ("{{#ifEquals name \"Ada\"}}y{{else}}n{{/ifEquals}}{{#unlessEquals zero \"0\"}}y{{/unlessEquals}}", "yy"),
-        ("{{#ifEquals zero no}}y{{else}}n{{/ifEquals}}{{#ifEquals missing none}}y{{else}}n{{/ifEquals}}", "nn"),
-        ("{{#ifEquals whole 2}}y{{/ifEquals}}{{#ifEquals list list}}y{{/ifEquals}}{{#ifEquals empty object}}n{{/ifEquals}}", "yy"),
-        ("{{json user.tags}} {{json none}} {{json name}} {{json whole}}", "[{\"id\":1},{\"id\":2}] null \"Ada\" 2"),
+        (
+            "{{#user}}{{name}}{{/user}}{{#list}}{{this}}{{/list}}{{#no}}x{{/no}}{{^no}}y{{/no}}{{#zero}}z{{/zero}}",
+            "Boabyz",
+        ),
+        (
+            "{{lookup user key}} {{lookup list 1}} {{#with (lookup this \"user\")}}{{name}}{{/with}}",
+            "Bo b Bo",
+        ),
+        (
+            "{{#ifEquals name \"Ada\"}}y{{else}}n{{/ifEquals}}{{#unlessEquals zero \"0\"}}y{{/unlessEquals}}",
+            "yy",
+        ),
+        (
+            "{{#ifEquals zero no}}y{{else}}n{{/ifEquals}}{{#ifEquals missing none}}y{{else}}n{{/ifEquals}}",
+            "nn",
+        ),
+        (
+            "{{#ifEquals whole 2}}y{{/ifEquals}}{{#ifEquals list list}}y{{/ifEquals}}{{#ifEquals empty object}}n{{/ifEquals}}",
+            "yy",
+        ),
+        (
+            "{{json user.tags}} {{json none}} {{json name}} {{json whole}}",
+            "[{\"id\":1},{\"id\":2}] null \"Ada\" 2",
+        ),
         ("{{json list indent=1}}", "[\n \"a\",\n \"b\"\n]"),
-        ("{{> hi}} {{> hi name=\"Bo\"}} {{> hi user}} {{#each user.tags}}{{> hi name=id}}{{/each}}", "Hi Ada! Hi Bo! Hi Bo! Hi 1!Hi 2!"),
+        (
+            "{{> hi}} {{> hi name=\"Bo\"}} {{> hi user}} {{#each user.tags}}{{> hi name=id}}{{/each}}",
+            "Hi Ada! Hi Bo! Hi Bo! Hi 1!Hi 2!",
+        ),
         ("{{json (lookup user \"name\")}}{{log \"x\" level=1}}", "\"Bo\""),
     ];
     for (template, expected) in cases {
@@ -141,7 +171,8 @@ fn marks_are_frames_and_values_are_values() {
 #[test]
 fn a_value_names_the_path_that_it_came_from() {
     let values = json!({"user": {"tags": [{"id": "a"}, {"id": "b"}]}, "other": "c"});
-    let output = output("{{#each user.tags}}{{> hi name=id}}{{json this}}{{/each}}{{lookup user \"tags\"}}", &values);
+    let output =
+        output("{{#each user.tags}}{{> hi name=id}}{{json this}}{{/each}}{{lookup user \"tags\"}}", &values);
     let paths: Vec<Vec<String>> = output
         .pieces
         .iter()
@@ -151,13 +182,7 @@ fn a_value_names_the_path_that_it_came_from() {
         })
         .map(|emission| emission.paths.clone())
         .collect();
-    let expected = [
-        "user.tags[0].id",
-        "user.tags[0]",
-        "user.tags[1].id",
-        "user.tags[1]",
-        "user.tags",
-    ];
+    let expected = ["user.tags[0].id", "user.tags[0]", "user.tags[1].id", "user.tags[1]", "user.tags"];
     assert_eq!(paths, expected.map(|path| vec![path.to_owned()]));
 }
 

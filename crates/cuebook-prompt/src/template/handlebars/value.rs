@@ -127,17 +127,20 @@ impl<'v> Value<'v> {
             Item::Json(Cow::Owned(Json::Array(items))) => items
                 .iter()
                 .enumerate()
-                .map(|(at, item)| entry(at.into(), &at.to_string(), Item::Json(Cow::Owned(item.clone())), true))
+                .map(|(at, item)| {
+                    entry(at.into(), &at.to_string(), Item::Json(Cow::Owned(item.clone())), true)
+                })
                 .collect(),
             Item::Json(Cow::Owned(Json::Object(entries))) => entries
                 .iter()
-                .map(|(key, item)| entry(key.as_str().into(), key, Item::Json(Cow::Owned(item.clone())), false))
+                .map(|(key, item)| {
+                    entry(key.as_str().into(), key, Item::Json(Cow::Owned(item.clone())), false)
+                })
                 .collect(),
             Item::Scope(_) | Item::Merged(_) => match self.json() {
-                Some(Json::Object(entries)) => entries
-                    .keys()
-                    .map(|key| (Json::from(key.as_str()), self.part(key)))
-                    .collect(),
+                Some(Json::Object(entries)) => {
+                    entries.keys().map(|key| (Json::from(key.as_str()), self.part(key))).collect()
+                }
                 _ => Vec::new(),
             },
             _ => Vec::new(),

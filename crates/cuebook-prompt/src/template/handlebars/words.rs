@@ -49,7 +49,11 @@ impl<'t> Words<'t> {
     /// What the tag begins with, and where that is written.
     pub(super) fn head(&mut self) -> Result<(Path, Range<usize>)> {
         let Some(word) = self.peek() else {
-            return self.refuse(self.tag.range.clone(), "the tag has no name", "add a name, as in `{{name}}`");
+            return self.refuse(
+                self.tag.range.clone(),
+                "the tag has no name",
+                "add a name, as in `{{name}}`",
+            );
         };
         let range = word.range.clone();
         let path = match &word.token {
@@ -64,7 +68,13 @@ impl<'t> Words<'t> {
                 path_of(&self.source.text()[range.clone()], range)
             }
             token if begins_path(token) => self.path()?,
-            _ => return self.refuse(range, "the tag must begin with a name", "write a name, as in `{{name}}`"),
+            _ => {
+                return self.refuse(
+                    range,
+                    "the tag must begin with a name",
+                    "write a name, as in `{{name}}`",
+                );
+            }
         };
         let range = path.range.clone();
         Ok((path, range))
@@ -115,8 +125,7 @@ impl<'t> Words<'t> {
             if matches!(word.token, Token::Close) || self.begins_names() {
                 break;
             }
-            let is_argument =
-                self.tag.words.get(self.at + 1).is_some_and(|next| next.token == Token::Equals);
+            let is_argument = self.tag.words.get(self.at + 1).is_some_and(|next| next.token == Token::Equals);
             if let (Token::Id(name, _), true) = (&word.token, is_argument) {
                 self.at += 2;
                 let value = self.value()?;
@@ -167,7 +176,11 @@ impl<'t> Words<'t> {
 
     fn value(&mut self) -> Result<Expression> {
         let Some(word) = self.peek() else {
-            return self.refuse(self.tag.range.clone(), "a value is missing", "write a name, a text or a number");
+            return self.refuse(
+                self.tag.range.clone(),
+                "a value is missing",
+                "write a name, a text or a number",
+            );
         };
         let range = word.range.clone();
         match &word.token {

@@ -123,8 +123,7 @@ impl Front {
             if KEYS.contains(&key.as_str()) {
                 pruned.insert(key.clone(), value.clone());
             } else if let Some((space, name)) = key.rsplit_once('.')
-                && let Json::Object(names) =
-                    ext.entry(space).or_insert_with(|| Json::Object(Map::new()))
+                && let Json::Object(names) = ext.entry(space).or_insert_with(|| Json::Object(Map::new()))
             {
                 names.insert(name.to_owned(), value.clone());
             }

@@ -60,7 +60,8 @@ fn options(config: &Node) -> Result<ModelOptions> {
             "presencePenalty" => &mut options.presence_penalty,
             "seed" => &mut options.seed,
             "stopSequences" => {
-                let texts = |items: &[Node]| items.iter().map(|item| item.text().map(str::to_owned)).collect();
+                let texts =
+                    |items: &[Node]| items.iter().map(|item| item.text().map(str::to_owned)).collect();
                 let found: Option<Vec<String>> = match &node.data {
                     Data::List(items) => texts(items),
                     Data::Text(text) => Some(vec![text.clone()]),

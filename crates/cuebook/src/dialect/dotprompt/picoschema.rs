@@ -34,7 +34,8 @@ fn read(node: &Node, names: Names<'_>) -> Result<Json> {
         Data::Map(_) => object(node, names),
         _ => {
             let message = format!("a schema cannot be {}", node.describe());
-            let hint = "write a type, as in `name: string, the name of the user`, or a map of names and types";
+            let hint =
+                "write a type, as in `name: string, the name of the user`, or a map of names and types";
             Err(wrong(node.opening(), message, hint))
         }
     }
@@ -93,16 +94,14 @@ fn object(node: &Node, names: Names<'_>) -> Result<Json> {
             None => nullable(read(value, names)?, is_optional),
             Some((kind, description)) => {
                 let mut property = match kind {
-                    "array" => {
-                        nullable(json!({"type": "array", "items": read(value, names)?}), is_optional)
-                    }
+                    "array" => nullable(json!({"type": "array", "items": read(value, names)?}), is_optional),
                     "object" => nullable(read(value, names)?, is_optional),
                     "enum" => choices(value, is_optional)?,
                     other => {
                         let known = ["array", "object", "enum"];
                         let hint = did_you_mean(&nearest(other, known))
                             .unwrap_or_else(|| format!("use one of: {}", known.join(", ")));
-                        let message = format!("`{other}` cannot stand between brackets");
+                        let message = format!("unknown kind `{other}` between brackets");
                         return Err(wrong(key.place.clone(), message, hint));
                     }
                 };

@@ -37,7 +37,8 @@ impl Inputs {
         let node = input.and_then(|input| input.get("schema"));
         let schema = node.map(|node| picoschema::to_json_schema(node, names)).transpose()?;
         let mut variables = Vec::new();
-        let properties = schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Json::as_object);
+        let properties =
+            schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Json::as_object);
         for (name, property) in properties.into_iter().flatten() {
             let default = defaults.get(name).or_else(|| property.get("default")).cloned();
             let is_required = schema.as_ref().is_some_and(|schema| {
@@ -106,11 +107,7 @@ pub(super) fn map_of<'n>(root: &'n Node, key: &str) -> Result<Option<&'n Node>> 
 }
 
 /// What the answer of the model holds; nothing if it is text.
-pub(super) fn outputs(
-    front: &Front,
-    names: Names<'_>,
-    notes: &mut Vec<Diagnostic>,
-) -> Result<Vec<Property>> {
+pub(super) fn outputs(front: &Front, names: Names<'_>, notes: &mut Vec<Diagnostic>) -> Result<Vec<Property>> {
     let Some(node) = map_of(&front.root, "output")?.and_then(|output| output.get("schema")) else {
         return Ok(Vec::new());
     };
@@ -121,14 +118,18 @@ pub(super) fn outputs(
 /// The properties of an object. A schema of anything else is noted: an interface can only be asked for objects.
 pub(super) fn properties(schema: &Json, node: &Node, notes: &mut Vec<Diagnostic>) -> Result<Vec<Property>> {
     match schema["type"].as_str() {
-        Some("object") if schema.get("properties").and_then(Json::as_object).is_some_and(|map| !map.is_empty()) => {
+        Some("object")
+            if schema.get("properties").and_then(Json::as_object).is_some_and(|map| !map.is_empty()) =>
+        {
             let record = Record::from_json_schema(schema)
                 .map_err(|error| error.map(|found| found.at(node.opening())))?;
             Ok(record.to_properties())
         }
         None | Some("string") => Ok(Vec::new()),
         Some(other) => {
-            let message = format!("no model is asked to keep to the schema, because it is no object with names but `{other}`");
+            let message = format!(
+                "no model is asked to keep to the schema, because it is no object with names but `{other}`"
+            );
             let note = Diagnostic::new(Code::UnsupportedSchema, message).severity(Severity::Note);
             notes.push(note.at(node.opening()).hint("put the value into an object: `result: …`"));
             Ok(Vec::new())
@@ -150,7 +151,8 @@ pub(super) fn named(reading: &Reading<'_>, name: &str) -> Result<Option<Json>> {
     match reading.loader.load(&format!("schemas/{name}.yaml"), &parent)? {
         Some(source) => {
             let range = 0..source.text().len();
-            let document = yaml::Document::parse(&source, range, Code::BadFrontMatter, ErrorKind::PromptRead)?;
+            let document =
+                yaml::Document::parse(&source, range, Code::BadFrontMatter, ErrorKind::PromptRead)?;
             Ok(Some(document.into_root().to_json()))
         }
         None => Ok(None),

@@ -16,7 +16,11 @@ pub(super) fn read(front: &Front, names: Names<'_>, notes: &mut Vec<Diagnostic>)
         let text = |key: &str| node.get(key).and_then(Node::text);
         let Some(name) = text("name") else {
             let message = "a tool of `toolDefs` has no name";
-            return Err(wrong(node.opening(), message, "write `- {name: …, description: …, inputSchema: …}`"));
+            return Err(wrong(
+                node.opening(),
+                message,
+                "write `- {name: …, description: …, inputSchema: …}`",
+            ));
         };
         let parameters = match node.get("inputSchema") {
             Some(schema) => picoschema::to_json_schema(schema, names)?,

@@ -1,0 +1,236 @@
+//! Skills of agents (agentskills.io): a folder with `SKILL.md`, whose text is shown as it is written.
+//!
+//! The front matter says when the skill helps. The body is no template: braces in it are text.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading, Texts, Writing};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::node::{Data, Node};
+use crate::notation::prompty::split;
+use crate::prompt::{Format, Metadata, Prompt, SKILL, Traits};
+use crate::source::{Place, Source};
+use crate::template::engine::{Outline, Output};
+use crate::template::page::Page;
+use crate::yaml;
+
+/// Characters that the format allows.
+const LONGEST_NAME: usize = 64;
+const LONGEST_DESCRIPTION: usize = 1_024;
+const LONGEST_COMPATIBILITY: usize = 500;
+
+/// Folders with `SKILL.md`.
+#[derive(Debug)]
+pub(super) struct Skills;
+
+impl Dialect for Skills {
+    fn traits(&self) -> &'static Traits {
+        &SKILL
+    }
+
+    fn summary(&self, offer: &Offer<'_>) -> Result<Metadata> {
+        Ok(Skill::read(&offer.text()?)?.metadata(offer))
+    }
+
+    fn read(&self, reading: &Reading<'_>) -> Result<Read> {
+        let source = reading.text()?;
+        let skill = Skill::read(&source)?;
+        let metadata = skill.metadata(reading.offer());
+        let notes = skill.notes(&reading.offer().candidate.entry);
+        let template = Source::inside(&source, skill.body);
+        let prompt = Prompt {
+            format: Format { engine: "literal".into(), ..Format::plain() },
+            ..reading.prompt(metadata, template)
+        };
+        Ok(Read { notes, ..Read::new(prompt) })
+    }
+
+    fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        Ok(Box::new(Literal(compiling.prompt().template.clone())))
+    }
+}
+
+/// A text that is shown as it is written.
+struct Literal(Arc<Source>);
+
+impl Body for Literal {
+    fn outline(&self) -> Arc<dyn Outline> {
+        Texts::of(&self.0)
+    }
+
+    fn write(&self, writing: &Writing<'_>) -> Result<Output> {
+        let mut page = Page::new(&self.0, writing.limit());
+        page.literal(0..self.0.text().len())?;
+        Ok(page.finish())
+    }
+}
+
+/// A file, taken apart.
+struct Skill {
+    root: Node,
+    name: (String, Place),
+    description: (String, Place),
+    body: Range<usize>,
+}
+
+impl Skill {
+    /// Takes a file apart. What no agent would find the skill by is an error.
+    fn read(source: &Arc<Source>) -> Result<Skill> {
+        let parts = split(source)?;
+        let hint = "begin the file with `---`, `name: …`, `description: …` and `---`";
+        let Some(front) = parts.front_matter else {
+            return Err(wrong(source.place(0..0), "the skill has no front matter", hint));
+        };
+        let text = &source.text()[parts.body.clone()];
+        let body = parts.body.start + text.len() - text.trim_start_matches('\n').len()..parts.body.end;
+        let document = yaml::Document::parse(source, front, Code::BadFrontMatter, ErrorKind::PromptRead);
+        let document = document.map_err(|error| {
+            error.map(|found| match found.hint {
+                None => found.hint("put a text with `: ` or ` #` in it between quotes"),
+                Some(_) => found,
+            })
+        })?;
+        let root = document.into_root();
+        let Data::Map(_) = &root.data else {
+            return Err(wrong(root.opening(), "the front matter must be a map", hint));
+        };
+        let text = |key: &str| match root.get(key) {
+            Some(node @ Node { data: Data::Text(text), .. }) if !text.trim().is_empty() => {
+                Ok((text.trim().to_owned(), node.place.clone()))
+            }
+            Some(node) => {
+                let message = format!("`{key}` must be a text, but is {}", node.describe());
+                Err(wrong(node.opening(), message, format!("write `{key}: …`")))
+            }
+            None => Err(wrong(
+                root.opening(),
+                format!("the skill has no `{key}`"),
+                format!("write `{key}: …` into the front matter"),
+            )),
+        };
+        let (name, description) = (text("name")?, text("description")?);
+        Ok(Skill { name, description, body, root })
+    }
+
+    fn metadata(&self, offer: &Offer<'_>) -> Metadata {
+        let mut other = match self.root.to_json() {
+            Json::Object(entries) => entries,
+            _ => Map::new(),
+        };
+        if let Some(Json::Object(more)) = other.shift_remove("metadata") {
+            for (key, value) in more {
+                other.entry(key).or_insert(value);
+            }
+        }
+        if other.contains_key("allowed-tools") {
+            other.insert("allowed-tools".into(), json!(self.allowed_tools()));
+        }
+        for known in ["name", "description"] {
+            other.shift_remove(known);
+        }
+        offer.metadata(Some(self.name.0.clone()), Some(self.description.0.clone()), &other)
+    }
+
+    /// What the skill may call: names with spaces or commas between them, or a list. Brackets hold a name together.
+    fn allowed_tools(&self) -> Vec<String> {
+        match self.root.get("allowed-tools").map(|node| &node.data) {
+            Some(Data::Text(text)) => tools_in(text),
+            Some(Data::List(items)) => {
+                items.iter().filter_map(Node::text).map(|name| name.trim().to_owned()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What the format does not allow.
+    fn notes(&self, entry: &str) -> Vec<Diagnostic> {
+        let mut notes = Vec::new();
+        let mut note = |place: &Place, message: String, hint: String| {
+            let found = Diagnostic::new(Code::BadFrontMatter, message).severity(Severity::Warning);
+            notes.push(found.at(place.clone()).hint(hint));
+        };
+        let (name, place) = &self.name;
+        if let Some(why) = why_no_name(name) {
+            note(place, format!("the name of a skill {why}"), "write it like `read-invoices`".into());
+        }
+        let folder = entry.rsplit('/').next().unwrap_or_default();
+        if !folder.is_empty() && folder != name {
+            let message = format!("the skill is called `{name}`, but its folder `{folder}`");
+            note(place, message, format!("rename the folder, or write `name: {folder}`"));
+        }
+        let (description, place) = &self.description;
+        let length = description.chars().count();
+        if length > LONGEST_DESCRIPTION {
+            let message =
+                format!("the description has {length} characters, but may have {LONGEST_DESCRIPTION}");
+            note(place, message, "move the details into the text below".into());
+        }
+        if let Some(node) = self.root.get("compatibility") {
+            let length = node.text().map_or(0, |text| text.chars().count());
+            if !(1..=LONGEST_COMPATIBILITY).contains(&length) {
+                let message =
+                    format!("`compatibility` must be a text of 1 to {LONGEST_COMPATIBILITY} characters");
+                note(&node.place, message, "shorten it, or remove it".into());
+            }
+        }
+        if let Some(node) = self.root.get("metadata")
+            && !matches!(&node.data, Data::Map(_) | Data::Null)
+        {
+            let message = format!("`metadata` must be a map, but is {}", node.describe());
+            note(&node.opening(), message, "write names and values below it, indented".into());
+        }
+        if let Some(node) = self.root.get("allowed-tools")
+            && !matches!(&node.data, Data::Text(_) | Data::List(_) | Data::Null)
+        {
+            let message = format!("`allowed-tools` must be names of tools, but is {}", node.describe());
+            note(&node.opening(), message, "write `allowed-tools: Read Grep`".into());
+        }
+        notes
+    }
+}
+
+fn tools_in(text: &str) -> Vec<String> {
+    let (mut tools, mut depth) = (vec![String::new()], 0usize);
+    for letter in text.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match (letter == ',' || letter.is_whitespace()) && depth == 0 {
+            true => tools.push(String::new()),
+            false => {
+                if let Some(last) = tools.last_mut() {
+                    last.push(letter);
+                }
+            }
+        }
+    }
+    tools.retain(|name| !name.is_empty());
+    tools
+}
+
+/// Why a text is no name of a skill.
+fn why_no_name(name: &str) -> Option<String> {
+    let is_letter = |letter: char| letter.is_lowercase() || letter.is_numeric() || letter == '-';
+    match name {
+        _ if name.chars().count() > LONGEST_NAME => {
+            Some(format!("has {} characters, but may have {LONGEST_NAME}", name.chars().count()))
+        }
+        _ if !name.chars().all(is_letter) => {
+            Some(format!("has lower-case letters, digits and hyphens only, but is `{name}`"))
+        }
+        _ if name.starts_with('-') || name.ends_with('-') || name.contains("--") => {
+            Some(format!("cannot begin or end with a hyphen or have two in a row, but is `{name}`"))
+        }
+        _ => None,
+    }
+}
+
+fn wrong(place: Place, message: impl Into<String>, hint: impl Into<String>) -> Error {
+    let diagnostic = Diagnostic::new(Code::BadFrontMatter, message.into()).at(place).hint(hint.into());
+    Error::new(ErrorKind::PromptRead, diagnostic)
+}
