@@ -1,5 +1,7 @@
 //! `.prompt` files: what they take, what they say, and that no value makes a message, a section or a picture.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests, though the lint sees only functions")]
+
 mod support;
 
 use cuebook::chat::{ANNOTATIONS, Message, Part, Role};

@@ -1,5 +1,7 @@
 //! Skills: where they are found, what the format demands, and that their text is shown as it is written.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests, though the lint sees only functions")]
+
 mod support;
 
 use cuebook::items::Spaces;

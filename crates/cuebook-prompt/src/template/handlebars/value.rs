@@ -30,8 +30,11 @@ pub(super) enum Item<'v> {
     /// A rich input without a value: it prints its nonce, and a block finds nothing.
     Placeholder(&'v str),
     /// A value, and above it the arguments of a partial.
-    Merged(Rc<(Value<'v>, Vec<(Box<str>, Value<'v>)>)>),
+    Merged(Rc<(Value<'v>, Arguments<'v>)>),
 }
+
+/// The arguments of a partial, by their names.
+pub(super) type Arguments<'v> = Vec<(Box<str>, Value<'v>)>;
 
 impl<'v> Value<'v> {
     pub(super) fn undefined() -> Value<'v> {
@@ -145,11 +148,6 @@ impl<'v> Value<'v> {
             },
             _ => Vec::new(),
         }
-    }
-
-    /// Whether it is a list.
-    pub(super) fn is_list(&self) -> bool {
-        matches!(&self.item, Item::Json(value) if value.is_array())
     }
 
     /// Whether a condition is false for it, as in Handlebars: zero counts only where `zero` says so.

@@ -254,7 +254,6 @@ impl<'t> Words<'t> {
             self.at += 1;
             path.data = true;
         }
-        let mut is_first = true;
         loop {
             let Some(word) = self.next() else {
                 let end = self.tag.range.clone();
@@ -284,8 +283,7 @@ impl<'t> Words<'t> {
                 let hint = "`this` and `..` can only begin a name";
                 return self.refuse(path.range, "invalid path", hint);
             }
-            path.scoped |= !is_key && !path.data || (is_first && !is_key);
-            is_first = false;
+            path.scoped |= !is_key;
             let follows = |word: &&Word| word.token == Token::Separator && word.range.start == path.range.end;
             if self.peek().filter(follows).is_none() {
                 break;
