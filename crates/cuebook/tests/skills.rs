@@ -29,13 +29,9 @@ fn a_skill_is_found_in_every_place_and_shown_as_it_is_written() {
         let rendered = rendered.unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(rendered.text(), BODY, "{place}");
         let listed = book.list_prompts(None, None).unwrap();
-        let line = listed
-            .iter()
-            .find(|line| line.id == "read-invoices" || line.id == "read_invoices")
-            .unwrap()
-            .to_json();
+        let line = listed.iter().find(|line| line.id == "read-invoices").unwrap().to_json();
         assert_eq!((&line["dialect"], &line["version"]), (&json!("skill"), &json!("2.1")), "{place}");
-        let shown = book.get_definition("read_invoices").unwrap();
+        let shown = book.get_definition("read-invoices").unwrap();
         assert_eq!(shown["metadata"]["allowed-tools"], json!(["Read", "Bash(git log:*)", "Grep"]));
     }
 }
