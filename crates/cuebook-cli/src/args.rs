@@ -14,6 +14,7 @@ mod stubs;
 mod studio;
 mod thread;
 mod trust;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -36,6 +37,7 @@ pub use thread::{
     ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
 };
 pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
+pub use worker::{QueueArgs, ThreadStartArgs, WorkerArgs, WorkerCommand, WorkerStatusArgs};
 
 /// Finds, checks, renders and runs prompts, and shows where every byte came from.
 #[derive(Debug, Parser)]
@@ -241,9 +243,11 @@ More: cuebook help trust"
     Run(RunArgs),
     /// Render or run a prompt for each row of a data file
     Batch(BatchArgs),
-    /// List, show, follow, cancel and resume threads
+    /// Queue, list, show, follow, cancel and resume threads
     #[command(subcommand)]
     Thread(ThreadCommand),
+    /// Run the threads of a queue
+    Worker(WorkerArgs),
     /// List the model providers, and whether their keys are set
     #[command(
         after_help = "Examples:\n  cuebook providers\n  cuebook providers --json\n\nTo add one, see: cuebook help threads"

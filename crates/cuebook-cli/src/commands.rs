@@ -37,6 +37,7 @@ mod tokens;
 mod trust;
 mod verify;
 mod watch;
+mod worker;
 
 use cuebook::{Book, ErrorKind, Result};
 
@@ -73,6 +74,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Run(args) => run::run(&args, options),
         Command::Batch(args) => batch::run(&args, options),
         Command::Thread(command) => thread::run(&command, options),
+        Command::Worker(args) => worker::run(&args, options),
         Command::Providers => providers::run(options),
         Command::Mock(args) => mock::run(&args, options),
         Command::Load(args) => load::run(&args, options),

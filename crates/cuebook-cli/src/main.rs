@@ -12,6 +12,7 @@ mod grants;
 mod inputs;
 mod interrupt;
 mod markdown;
+mod moment;
 mod output;
 mod pager;
 mod progress;

@@ -42,6 +42,7 @@ mod thread;
 pub mod turn;
 mod verify;
 mod watch;
+mod worker;
 
 pub use actions::Action;
 pub use chain::{MAX_LINKS, Report, validate};
@@ -58,9 +59,10 @@ pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
     ALLOWANCE, COMMAND, Cancelled, Conversation, DeadThread, ExplainedMessage, ExplainedPiece, Finished,
-    Fork, ForkPoint, Launch, MessageSource, PromptModel, Rebuilt, Resume, ResumeBuilder, RunRequest, Settled,
-    Thread, ThreadKind, ThreadRun, ThreadUpdate, Update, Updates, explain, has_origins, label, rebuild,
+    Fork, ForkPoint, Launch, MessageSource, PromptModel, QueueOptions, Rebuilt, Resume, ResumeBuilder, RunRequest,
+    Settled, Thread, ThreadKind, ThreadRun, ThreadUpdate, Update, Updates, explain, has_origins, label, rebuild,
     rebuild_turn, spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{VerifiedHash, Verify};
 pub use watch::{Activity, Ignore, Watch};
+pub use worker::{DEFAULT_GRACE, DEFAULT_LEASE, MIN_LEASE, Worker, WorkerNote, WorkerOptions, WorkerWatch};

@@ -12,6 +12,7 @@ mod stopped;
 pub use cost::Cost;
 pub(crate) use cost::cost_json;
 pub use event::{Entry, Event, Kind, first_hash, verify};
+pub(crate) use holder::has_ended;
 #[cfg(target_os = "linux")]
 pub(crate) use holder::stat as process_stat;
 pub use holder::{Holder, lives};

@@ -27,6 +27,7 @@ mod heartbeat;
 mod ledger;
 mod pool;
 mod postgres;
+mod queue;
 mod row;
 mod rows;
 mod schema;
@@ -51,6 +52,8 @@ pub(crate) use cancel_watch::{CancelWatch, Watched};
 pub(crate) use error::{damaged, moved, not_own};
 pub use heartbeat::{Heartbeat, HeartbeatGuard};
 pub use postgres::{Postgres, PostgresStore};
+pub use queue::{Claim, ClaimLimits, Place, Queue, QueueState, WorkerRow, WorkerState};
+pub(crate) use queue::{can_run, failed_to_start};
 pub use sqlite::{Sqlite, SqliteStore};
 
 /// The variable that says where threads are kept.
@@ -366,7 +369,7 @@ pub(crate) fn password(place: &str) -> Option<String> {
 }
 
 /// Keeps threads. Every call is one transaction.
-pub trait Store: Send + Sync + Debug {
+pub trait Store: Queue + Send + Sync + Debug {
     /// Registers a thread, reserves its limit from its parent's account, and writes its first events.
     ///
     /// # Errors

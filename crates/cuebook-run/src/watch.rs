@@ -56,6 +56,12 @@ pub trait Watch: Sync {
         false
     }
 
+    /// Whether a thread is to stop before it calls its model again, because its process is to end: nothing that runs is stopped, and
+    /// the thread is interrupted, so that another process continues it.
+    fn draining(&self, _thread: &ThreadId) -> bool {
+        false
+    }
+
     /// Says about once in a second that the call still runs, and what it does.
     fn progress(&self, _message: &str) {}
 

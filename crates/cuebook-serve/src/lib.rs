@@ -32,6 +32,7 @@ mod tools;
 mod uri;
 mod work;
 
+pub use http::address::listen;
 #[cfg(feature = "suite")]
 pub use http::serve_http_with;
 pub use http::{Http, Token, serve_http};

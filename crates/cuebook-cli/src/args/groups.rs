@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
     ("Test", &["test", "attack", "diff"]),
     ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
-    ("Run", &["run", "batch", "execute", "thread", "providers", "mock"]),
+    ("Run", &["run", "batch", "execute", "thread", "worker", "providers", "mock"]),
     ("Serve", &["studio", "mcp", "lsp"]),
     ("Help", &["help", "doctor", "completions"]),
 ];

@@ -8,7 +8,7 @@ use cuebook::Result;
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_run::{Fence, Settings, Status};
 
-use super::{Inputs, Options};
+use super::{Inputs, Options, QueueArgs, ThreadStartArgs};
 
 /// Where threads are kept.
 #[derive(Debug, Clone, Args)]
@@ -116,6 +116,7 @@ pub struct RunArgs {
 /// `thread`
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
+  cuebook thread start my-project/run_pipeline --var location=Dunedin
   cuebook thread list --status running
   cuebook thread tail my-project/run_pipeline/run_pipeline-1739820456123
   cuebook thread resume my-project/run_pipeline/run_pipeline-1739820456123 --limit turns=50
@@ -123,6 +124,8 @@ pub struct RunArgs {
 You can name a thread by the end of its name or by its prompt, if only one thread matches.
 More: cuebook help threads")]
 pub enum ThreadCommand {
+    /// Queue a prompt or a directive for a worker
+    Start(ThreadStartArgs),
     /// List threads, the newest first
     List(ThreadListArgs),
     /// Show a thread: its start, its messages and what it used
@@ -236,6 +239,7 @@ pub struct ThreadArgs {
   cuebook thread resume run_pipeline-1739820456123 --limit turns=50 --limit spend=2
   cuebook thread resume run_pipeline-1739820456123 --model high --async
   cuebook thread resume assistant-1739820456123 --allow-again
+  cuebook thread resume run_pipeline-1739820456123 --queued --in 1h
 
 Before a prompt's thread gets its permissions again, Cuebook asks you. Without a terminal, pass --allow-again. \
   A directive's thread does not ask.")]
@@ -252,6 +256,12 @@ pub struct ThreadResumeArgs {
     /// Do not wait for the thread
     #[arg(long = "async")]
     pub is_async: bool,
+    /// Let a worker continue the thread
+    #[arg(long = "queued", conflicts_with_all = ["is_async", "limits", "model", "trust_log", "take_over"])]
+    pub queued: bool,
+    /// How it is queued.
+    #[command(flatten)]
+    pub queue: QueueArgs,
     /// Give a prompt's thread its earlier permissions again without asking
     #[arg(long)]
     pub allow_again: bool,

@@ -88,7 +88,7 @@ pub(super) fn print_run(began: ThreadRun, options: &Options) -> Outcome {
     }
 }
 
-fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
+pub(super) fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
     let read = |argument: &String| match argument.split_once('=') {
         Some((name, item)) if !name.is_empty() && !item.is_empty() => Ok((name.to_owned(), item.to_owned())),
         _ => {

@@ -30,6 +30,7 @@ use crate::thread_progress::{self, ThreadProgress};
 
 pub fn run(command: &ThreadCommand, options: &Options) -> Outcome {
     match command {
+        ThreadCommand::Start(args) => super::worker::start(args, options),
         ThreadCommand::List(args) => list(args, options),
         ThreadCommand::Show(args) => show(args, options),
         ThreadCommand::Tail(args) => tail(args, options),
@@ -374,6 +375,10 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let store = engine.threads_so_far(None)?;
     let record = named(&engine, &*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
+    if args.queued {
+        return super::worker::queue_again(&engine, &record, args, options);
+    }
+    super::worker::refuse_unqueued(args)?;
     let mut how = how(args)?;
     if how.take_over
         && record.status == Status::Running

@@ -20,6 +20,7 @@ mod leaving;
 mod processes;
 mod prompts;
 mod providers;
+mod queue;
 mod run;
 mod same;
 mod setup;

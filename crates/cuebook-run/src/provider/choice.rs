@@ -228,6 +228,11 @@ impl Providers {
         Ok(Providers { files, broken, usual, named, environment, passed_over })
     }
 
+    /// The environment variable that holds the key of a provider.
+    pub(crate) fn key_of(&self, name: &str) -> Option<String> {
+        self.files.get(name)?.key.clone()
+    }
+
     /// The providers, by name.
     pub fn list(&self) -> impl Iterator<Item = &Arc<ProviderFile>> {
         self.files.values()

@@ -61,6 +61,11 @@ pub fn lives(holder: &Holder, beat: Option<Timestamp>) -> bool {
     beat.is_some_and(|beat| is_recent(Timestamp::now().duration_since(beat)))
 }
 
+/// Whether a holder is a process of this machine that has ended, as far as the system can be asked.
+pub(crate) fn has_ended(holder: &Holder) -> bool {
+    holder.is_here() && !lives(holder, None)
+}
+
 /// Whether a sign of life of this age is one. Clocks differ a little; one from far in the future says nothing.
 fn is_recent(age: SignedDuration) -> bool {
     age.abs() < SILENCE

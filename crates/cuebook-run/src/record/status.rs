@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Status {
     /// It was registered and no process runs it yet.
     Created,
+    /// It waits in the queue for a worker.
+    Queued,
     /// A process runs it.
     Running,
     /// It completed.
@@ -25,8 +27,9 @@ pub enum Status {
 
 impl Status {
     /// Every one of them.
-    pub const ALL: [Status; 8] = [
+    pub const ALL: [Status; 9] = [
         Status::Created,
+        Status::Queued,
         Status::Running,
         Status::Completed,
         Status::Error,
@@ -40,6 +43,7 @@ impl Status {
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Created => "created",
+            Status::Queued => "queued",
             Status::Running => "running",
             Status::Completed => "completed",
             Status::Error => "error",
@@ -57,7 +61,7 @@ impl Status {
 
     /// Whether nothing follows automatically: it ended, one way or another, or waits for a person.
     pub fn is_at_rest(self) -> bool {
-        !matches!(self, Status::Created | Status::Running)
+        !matches!(self, Status::Created | Status::Queued | Status::Running)
     }
 
     /// Whether it ended for good, so that what it did not spend goes back to its parent. A thread that failed or was cancelled

@@ -15,6 +15,7 @@ use super::rows::{BELOW, Key, Rows, UnansweredRequest};
 use super::sql::{Cell, Tables};
 use super::{
     Account, Authenticity, Change, Cost, Filter, FinalEvents, Holder, New, Record, Store, error, ledger,
+    queue,
 };
 use crate::money::Money;
 use crate::record::{Entry, Event, Kind, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json};
@@ -27,7 +28,7 @@ const BEATS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 /// A store over tables.
 #[derive(Debug)]
 pub struct Book<T> {
-    tables: T,
+    pub(super) tables: T,
     key: Key,
 }
 
@@ -37,7 +38,7 @@ impl<T: Tables> Book<T> {
     }
 
     /// Does something with rows, in one transaction.
-    fn change<R: Send + 'static>(
+    pub(super) fn change<R: Send + 'static>(
         &self,
         job: impl Fn(&mut Rows<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
@@ -63,6 +64,11 @@ impl<T: Tables> Book<T> {
         })
     }
 
+    /// The key that authenticates what is written; an error if it is missing.
+    pub(super) fn write_key(&self) -> Result<&LogKey> {
+        self.key.as_ref().as_ref().map_err(Clone::clone)
+    }
+
     fn known_key(&self) -> Option<&LogKey> {
         self.key.as_ref().as_ref().ok()
     }
@@ -74,7 +80,7 @@ impl<T: Tables> Book<T> {
         })
     }
 
-    fn records(&self, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
+    pub(super) fn records(&self, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
         Ok(self.rows(statement, cells)?.into_iter().map(|row| row.record).collect())
     }
 }
@@ -266,7 +272,7 @@ impl<T: Tables> Store for Book<T> {
     }
 }
 
-fn process(holder: &Holder) -> [Cell; 3] {
+pub(super) fn process(holder: &Holder) -> [Cell; 3] {
     [holder.host.as_str().into(), i64::from(holder.pid).into(), holder.began.cast_signed().into()]
 }
 
@@ -305,14 +311,14 @@ fn clause(filter: &Filter) -> (String, Vec<Cell>) {
 
 /// What a new thread is to its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ParentRelation {
+pub(super) enum ParentRelation {
     /// One more child, which counts as started.
     Child,
     /// It takes the place of a child.
     Successor,
 }
 
-fn begin(rows: &mut Rows<'_>, new: &New, place: ParentRelation) -> Result<ThreadId> {
+pub(super) fn begin(rows: &mut Rows<'_>, new: &New, place: ParentRelation) -> Result<ThreadId> {
     rows.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
     let log_key = rows.key()?.id().to_owned();
     let now = rows.now;
@@ -401,8 +407,11 @@ fn begin(rows: &mut Rows<'_>, new: &New, place: ParentRelation) -> Result<Thread
 }
 
 /// Applies what changes, and brings the ledger into balance.
-fn apply(rows: &mut Rows<'_>, mut row: Row, change: &Change) -> Result<()> {
+pub(super) fn apply(rows: &mut Rows<'_>, mut row: Row, change: &Change) -> Result<()> {
     ledger::change(rows, &mut row, change)?;
+    if let Some(status) = change.status.filter(|status| status.is_at_rest()) {
+        queue::rests(rows, &row.record.id, status)?;
+    }
     if row.record.status.is_at_rest() {
         row.record.completed_at = Some(rows.now);
     }
@@ -433,6 +442,7 @@ fn take(
     if change.behind.is_some_and(|seen| seen != row.record.last.0) {
         return Err(error::moved(id, status));
     }
+    queue::taken(rows, id, holder)?;
     if row.record.authenticity != Authenticity::Own {
         rows.adopt(&mut row)?;
         rows.put(row.clone());
@@ -478,6 +488,9 @@ fn hand_over(
     ledger::balance(rows, row)?;
     let new = New { continuation_of: Some(id.clone()), ..new.clone() };
     let next = begin(rows, &new, ParentRelation::Successor)?;
+    if let Some(holder) = &new.holder {
+        queue::hand_over(rows, id, &next, holder)?;
+    }
     let mut row = rows.get(id)?;
     rows.enter(&mut row, &entries(&next))?;
     let status = Some(Status::Continued);
@@ -591,7 +604,7 @@ fn come_to_rest(rows: &mut Rows<'_>, mut row: Row, status: Status, more: &Map<St
 }
 
 /// Marks a thread whose holder died, unless something has happened to it meanwhile.
-fn interrupt(
+pub(super) fn interrupt(
     rows: &mut Rows<'_>,
     id: &ThreadId,
     holder: Option<&Holder>,
@@ -603,6 +616,7 @@ fn interrupt(
     if record.status != Status::Running || record.holder.as_ref() != holder || record.beat_at != beat {
         return Ok(false);
     }
+    queue::died(rows, id)?;
     if let Some(status) = ended(rows, &row)? {
         return come_to_rest(rows, row, status, more).map(|()| true);
     }

@@ -8,12 +8,14 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuebook::{Error, Result};
 use jiff::{SignedDuration, Timestamp};
 use postgres::config::SslMode;
 use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::private::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, WrongType};
 use postgres::{Client, Config, NoTls, Statement};
@@ -35,6 +37,12 @@ const CONNECTIONS: usize = 16;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How often a transaction that got into another one's way begins anew.
 const TRIES: u32 = 50;
+/// The lock under which workers with limits choose threads: `cueque` in numbers.
+const CLAIM_LOCK: i64 = 0x0063_7565_7175_6575;
+/// What wakes workers.
+const CHANNEL: &str = "cuebook_queue";
+/// How long a worker waits that cannot listen.
+const DEAF: Duration = Duration::from_millis(500);
 /// The lock under which tables are made: `cuebook` in numbers.
 const MIGRATION_LOCK: i64 = 0x0063_7565_626f_6f6b;
 
@@ -65,6 +73,8 @@ pub struct Postgres {
     /// The address without its password.
     name: String,
     pool: Pool<Line>,
+    /// The connection that hears when there is work.
+    listener: Mutex<Option<Client>>,
     /// By how many microseconds the server's clock is ahead of ours.
     ahead: AtomicI64,
 }
@@ -79,7 +89,14 @@ impl Postgres {
     fn connect(url: &str) -> Result<Postgres> {
         let Address { config, roots, name } = Address::read(url)?;
         let tls = tls(&name, roots.as_deref())?;
-        let postgres = Postgres { config, tls, name, pool: Pool::new(CONNECTIONS), ahead: AtomicI64::new(0) };
+        let postgres = Postgres {
+            config,
+            tls,
+            name,
+            pool: Pool::new(CONNECTIONS),
+            listener: Mutex::default(),
+            ahead: AtomicI64::new(0),
+        };
         postgres.pool.with(
             || postgres.line(),
             |line| {
@@ -187,6 +204,33 @@ impl Tables for Postgres {
 
     fn here(&self, at: Timestamp) -> Timestamp {
         shifted(at, self.ahead.load(Ordering::Relaxed).saturating_neg())
+    }
+
+    fn wait_for_work(&self, most: Duration) {
+        let mut listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        if listener.is_none() {
+            let listening = self.line().and_then(|mut line| {
+                line.batch(&format!("LISTEN {CHANNEL}"))?;
+                Ok(line.client)
+            });
+            match listening {
+                // What was queued before it listened is looked for first.
+                Ok(client) => *listener = Some(client),
+                // The next statement reports why the server cannot be used.
+                Err(_) => std::thread::sleep(DEAF.min(most)),
+            }
+            return;
+        }
+        let Some(client) = listener.as_mut() else { return };
+        let mut hear = || -> std::result::Result<(), postgres::Error> {
+            let mut notifications = client.notifications();
+            notifications.timeout_iter(most).next()?;
+            // Many threads that were queued at once are one reason to look.
+            notifications.iter().count().map(drop)
+        };
+        if hear().is_err() || client.is_closed() {
+            *listener = None;
+        }
     }
 }
 
@@ -316,6 +360,18 @@ impl Sql for Line {
 
     fn for_update(&self) -> &'static str {
         " FOR UPDATE"
+    }
+
+    fn skip_locked(&self) -> &'static str {
+        " FOR UPDATE SKIP LOCKED"
+    }
+
+    fn one_at_a_time(&mut self) -> Result<()> {
+        self.rows("SELECT pg_advisory_xact_lock($1)", &[CLAIM_LOCK.into()]).map(drop)
+    }
+
+    fn wake_workers(&mut self) -> Result<()> {
+        self.rows("SELECT pg_notify($1, '')", &[CHANNEL.into()]).map(drop)
     }
 
     fn place(&self) -> &str {

@@ -27,6 +27,49 @@ pub(crate) const STEPS: &[&[&str]] = &[
         "ALTER TABLE cuebook_threads ADD COLUMN log_key TEXT",
         "ALTER TABLE cuebook_threads ADD COLUMN seal TEXT",
     ],
+    QUEUE,
+];
+
+/// Threads that wait for a worker or that a worker runs, and the workers.
+const QUEUE: &[&str] = &[
+    // A row is claimed if it has a token. `ready` is set when it is due, so that a worker reads no row that is not.
+    "CREATE TABLE cuebook_queue (
+        thread TEXT NOT NULL PRIMARY KEY,
+        queue TEXT NOT NULL,
+        log_key TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        provider_key TEXT NOT NULL,
+        priority BIGINT NOT NULL,
+        due_at BIGINT NOT NULL,
+        queued_at BIGINT NOT NULL,
+        sandbox BIGINT NOT NULL,
+        seal TEXT NOT NULL,
+        ready BIGINT NOT NULL,
+        damaged BIGINT NOT NULL,
+        deaths BIGINT NOT NULL,
+        host TEXT,
+        pid BIGINT,
+        began BIGINT,
+        token TEXT
+    )",
+    "CREATE INDEX cuebook_queue_ready ON cuebook_queue (queue, log_key, priority DESC, due_at, thread)
+        WHERE ready = 1 AND damaged = 0 AND token IS NULL",
+    "CREATE INDEX cuebook_queue_later ON cuebook_queue (due_at) WHERE ready = 0",
+    "CREATE INDEX cuebook_queue_claimed ON cuebook_queue (log_key) WHERE token IS NOT NULL",
+    "CREATE TABLE cuebook_workers (
+        host TEXT NOT NULL,
+        pid BIGINT NOT NULL,
+        began BIGINT NOT NULL,
+        name TEXT NOT NULL,
+        log_key TEXT NOT NULL,
+        queue TEXT NOT NULL,
+        concurrency BIGINT NOT NULL,
+        lease BIGINT NOT NULL,
+        draining BIGINT NOT NULL,
+        started_at BIGINT NOT NULL,
+        beat_at BIGINT NOT NULL,
+        PRIMARY KEY (host, pid, began)
+    )",
 ];
 
 /// The tables as they were at first.

@@ -3,6 +3,8 @@
 //!
 //! Parameters are written `$1`, `$2`, … and must first appear in that order, because SQLite counts them as they appear.
 
+use std::time::Duration;
+
 use cuebook::Result;
 use jiff::Timestamp;
 
@@ -42,6 +44,11 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 impl LogKey {
     /// Authenticates cells of a row, each with its type and length.
     pub(crate) fn seal<'c>(&self, cells: impl IntoIterator<Item = &'c Cell>) -> String {
+        self.seal_for("cuebook thread 1", cells)
+    }
+
+    /// The same for a row of another table: a seal for one purpose does not fit another.
+    pub(crate) fn seal_for<'c>(&self, purpose: &str, cells: impl IntoIterator<Item = &'c Cell>) -> String {
         let mut text = String::new();
         for cell in cells {
             match cell {
@@ -52,7 +59,7 @@ impl LogKey {
             }
             text.push(';');
         }
-        self.mac("cuebook thread 1", [text.as_bytes()])
+        self.mac(purpose, [text.as_bytes()])
     }
 }
 
@@ -67,6 +74,21 @@ pub trait Sql {
     /// What follows a `SELECT` whose rows no other transaction may change until this one ends. Empty where one
     /// transaction writes at a time anyway.
     fn for_update(&self) -> &'static str;
+
+    /// The same for rows that another transaction may hold: those are left out, and not waited for.
+    fn skip_locked(&self) -> &'static str {
+        ""
+    }
+
+    /// Lets one transaction at a time pass, until it ends. One transaction writes at a time anyway where this does nothing.
+    fn one_at_a_time(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Wakes workers when this transaction is committed. Where this does nothing, workers look again and again.
+    fn wake_workers(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Which store it is, for errors.
     fn place(&self) -> &str;
@@ -87,4 +109,7 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
 
     /// A moment of the store's clock in the clock of this machine.
     fn here(&self, at: Timestamp) -> Timestamp;
+
+    /// Waits until a transaction has woken workers, or for so long. It may return early.
+    fn wait_for_work(&self, most: Duration);
 }

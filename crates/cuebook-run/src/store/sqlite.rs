@@ -38,6 +38,8 @@ const APPLICATION: i64 = 0x4355_4542;
 const STATEMENTS: usize = 64;
 /// How long a transaction may compute. Ours take milliseconds.
 const LONGEST: Duration = Duration::from_secs(60);
+/// How often a worker looks whether there is work.
+const LOOK: Duration = Duration::from_millis(100);
 /// How many steps of SQLite's machine pass between two looks at the clock.
 const STEPS_BETWEEN_LOOKS: i32 = 100_000;
 
@@ -181,6 +183,10 @@ impl Tables for Sqlite {
 
     fn here(&self, at: Timestamp) -> Timestamp {
         at
+    }
+
+    fn wait_for_work(&self, most: Duration) {
+        std::thread::sleep(most.min(LOOK));
     }
 }
 

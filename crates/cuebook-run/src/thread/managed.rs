@@ -125,6 +125,8 @@ pub(super) struct State {
     pub(super) ending: bool,
     /// Why the run is to stop when the calls of this turn are done.
     pub(super) halt: Option<Halt>,
+    /// It stopped before a request, because its process drains.
+    pub(super) left: bool,
 }
 
 /// What is not in the store yet.
@@ -211,6 +213,7 @@ impl<'e> Managed<'e> {
             open_hooks,
             ending: false,
             halt: None,
+            left: false,
         };
         Managed { parts, state: Mutex::new(state), writing: Mutex::new(()) }
     }
@@ -299,7 +302,8 @@ impl<'e> Managed<'e> {
 
     /// Whether it stops because its process is to end, and not because of a request to stop the thread.
     pub(super) fn leaves(&self) -> bool {
-        self.watch.leaving() && !self.cancelled.load(Ordering::SeqCst)
+        let told = self.watch.leaving() && self.watch.cancelled();
+        (told || self.state().left) && !self.cancelled.load(Ordering::SeqCst)
     }
 
     /// Stops the run when the calls of this turn are done.
@@ -416,6 +420,10 @@ impl Ports for Managed<'_> {
         }
         let again = if self.cost().turns > 0 { " again" } else { "" };
         self.check_cancelled(&format!("before the model was called{again}"))?;
+        if self.watch.draining(&self.id) {
+            self.state().left = true;
+            return Err(Halt::Cancelled(format!("interrupted before the model was called{again}")));
+        }
         let tokens = self.count(conversation, &self.thread_tools.tools());
         if let Some(reached) = self.launch.limits.check(&self.cost()) {
             return Err(self.limit(reached));

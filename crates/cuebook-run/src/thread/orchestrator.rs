@@ -154,7 +154,7 @@ impl Orchestrator<'_> {
         let store = &*store;
         match operation {
             "list_active" => {
-                let status = vec![Status::Created, Status::Running];
+                let status = vec![Status::Created, Status::Queued, Status::Running];
                 let mut active = store.list(&Filter { status, ..Filter::default() })?;
                 let own = self.own(store)?;
                 active.retain(|record| matches!(self.is_below(store, &own, record), Ok(true)));

@@ -92,7 +92,7 @@ impl Engine {
             let pid = detach::start(self.settings(), &store, project.spaces.project(), &record, &how, watch)?;
             return Ok(ThreadRun::Detached { id: id.clone(), pid });
         }
-        self.take_up(&project, &store, book, &record, how, watch)
+        self.take_up(&project, &store, book, &record, how, Holder::of_this_process(), watch)
     }
 
     /// Runs a thread that was registered for another process to run: this process.
@@ -114,7 +114,7 @@ impl Engine {
         if let Some(path) = &self.settings().record {
             self.recorder_behind(path)?;
         }
-        let began = self.take_up(&project, &store, book, &record, how, watch);
+        let began = self.take_up(&project, &store, book, &record, how, Holder::of_this_process(), watch);
         if let Err(error) = &began {
             // The starter has left. The failure to begin has to be written somewhere.
             self.did_not_begin(&*store, id, error)?;
@@ -139,13 +139,15 @@ impl Engine {
         store.append(id, &holder, &[Entry::new(Kind::Failed, reported)], &change).map(drop)
     }
 
-    fn take_up(
+    #[expect(clippy::too_many_arguments, reason = "they are what a thread is made of")]
+    pub(super) fn take_up(
         &self,
         project: &Arc<Project>,
         store: &Arc<dyn Store>,
         book: Option<&Book>,
         record: &Record,
         how: &Resume,
+        holder: Holder,
         watch: &dyn Watch,
     ) -> Result<ThreadRun> {
         if how.behind.is_some_and(|seen| seen != record.last.0) {
@@ -153,7 +155,6 @@ impl Engine {
         }
         let ResumedThread { events, mut rebuilt, chosen, mut payload, thread_tools, has_changed } =
             self.ready(project, &**store, book, record, how)?;
-        let holder = Holder::of_this_process();
         // Nothing of its earlier life may run beside it.
         let stopped = left_tools::stop_left(&**store, record)?;
         let before = events.last().filter(|event| event.kind == Kind::Interrupted);
@@ -184,8 +185,8 @@ impl Engine {
         }
         let unknown_hook = |hook: &OpenHook| Entry::new(Kind::HookUnknown, hook.to_json());
         entries.extend(rebuilt.open_hooks.iter().map(unknown_hook));
-        let first =
-            record.status == Status::Created && events.iter().all(|event| event.kind != Kind::Interrupted);
+        let first = matches!(record.status, Status::Created | Status::Queued)
+            && events.iter().all(|event| event.kind != Kind::Interrupted);
         if first && rebuilt.start.turns == 0 && rebuilt.unknown.is_empty() && how.is_plain() && !has_changed {
             // It begins only now; nothing was interrupted.
             entries.clear();

@@ -102,12 +102,24 @@ impl Engine {
     ///
     /// Whatever keeps it from beginning. [`Finished`] says how it ended, well or not.
     pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<ThreadRun> {
+        let (project, store, beginning) = self.beginning(book, request, watch)?;
+        self.begin(&project, &store, beginning, request.is_async, watch)
+    }
+
+    /// Decides everything about a thread that is to begin. Nothing is registered yet.
+    pub(super) fn beginning(
+        &self,
+        book: &Book,
+        request: &RunRequest,
+        watch: &dyn Watch,
+    ) -> Result<(Arc<Project>, Arc<dyn Store>, NewThreadParts<'_>)> {
         let project = self.project(Some(book.library().root()))?;
         let context = book.complete(&request.context)?;
         let prepared = book.prepare(&request.prompt, &context)?;
         if prepared.directive().is_some() {
             refuse_tools(&prepared, request)?;
-            return self.run_directive(&project, &prepared, request, watch);
+            let (store, beginning) = self.directive_beginning(&project, &prepared, request, watch)?;
+            return Ok((project, store, beginning));
         }
         // A store that cannot be used is reported first, and no store is made for a run that cannot begin.
         self.looked_at(&project)?;
@@ -122,16 +134,16 @@ impl Engine {
             entries: Vec::new(),
             thread_tools: Some(thread_tools),
         };
-        self.begin(&project, &store, beginning, request.is_async, watch)
+        Ok((project, store, beginning))
     }
 
-    fn run_directive(
+    fn directive_beginning(
         &self,
         project: &Arc<Project>,
         prepared: &Prepared,
         request: &RunRequest,
         watch: &dyn Watch,
-    ) -> Result<ThreadRun> {
+    ) -> Result<(Arc<dyn Store>, NewThreadParts<'_>)> {
         let inputs: Map<String, Json> = request
             .variables
             .names()
@@ -156,7 +168,7 @@ impl Engine {
             parent: None,
             parent_holder: None,
         };
-        self.run_thread(project, &wanted, request.is_async, watch)
+        self.thread_beginning(project, &wanted, watch)
     }
 
     /// Checks what would keep a directive from beginning in a thread, and begins none: its limits and permissions, its provider with
@@ -177,6 +189,16 @@ impl Engine {
         is_async: bool,
         watch: &dyn Watch,
     ) -> Result<ThreadRun> {
+        let (store, beginning) = self.thread_beginning(project, wanted, watch)?;
+        self.begin(project, &store, beginning, is_async, watch)
+    }
+
+    fn thread_beginning(
+        &self,
+        project: &Arc<Project>,
+        wanted: &DirectiveRequest<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(Arc<dyn Store>, NewThreadParts<'_>)> {
         let parent = {
             // None is made for what cannot begin, and what is looked at does not stay for as long as the thread.
             let store = self.looked_at(project)?;
@@ -208,8 +230,7 @@ impl Engine {
             launch.capped = capped(&set, &asked, &launch.limits);
         }
         let parent_holder = wanted.parent_holder.clone();
-        let beginning = NewThreadParts { launch, chosen, parent_holder, entries, thread_tools: None };
-        self.begin(project, &store, beginning, is_async, watch)
+        Ok((store, NewThreadParts { launch, chosen, parent_holder, entries, thread_tools: None }))
     }
 
     /// Registers a thread, and runs it here or in a process of its own.
@@ -334,7 +355,7 @@ impl Engine {
 }
 
 /// What is written when a thread begins.
-fn registration(
+pub(super) fn registration(
     store: &dyn Store,
     beginning: &NewThreadParts<'_>,
     secrets: &Secrets,

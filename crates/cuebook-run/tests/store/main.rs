@@ -11,6 +11,7 @@ mod log;
 mod many;
 mod processes;
 mod property;
+mod queue;
 mod server;
 mod servers;
 mod support;
@@ -84,6 +85,17 @@ suite! {
     unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
     unpriced::usage_of_a_dead_process_is_unknown_at_first
     property::the_ledger_holds_whatever_is_done
+    queue::threads_are_claimed_once_by_priority_and_age
+    queue::two_workers_never_claim_one_thread
+    queue::a_thread_that_is_due_later_waits
+    queue::limits_count_all_workers
+    queue::a_row_that_another_program_wrote_is_not_claimed
+    queue::a_worker_gets_only_what_its_own_user_queued
+    queue::a_worker_that_lost_its_lease_cannot_write
+    queue::a_worker_that_lives_keeps_its_threads
+    queue::a_claim_without_a_thread_is_released
+    queue::a_cancelled_thread_leaves_the_queue
+    queue::a_thread_that_kills_its_workers_is_left_alone
     authentic::a_log_that_was_changed_and_hashed_again_is_detected
     authentic::events_that_were_cut_moved_or_borrowed_are_detected
     authentic::a_changed_row_is_detected_and_never_sealed_again

@@ -1,7 +1,7 @@
 //! Addresses to listen at.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 
 use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
@@ -29,6 +29,16 @@ pub(crate) fn resolve(text: &str) -> Result<SocketAddr> {
         Ok(mut found) => found.next().ok_or_else(|| unknown(": unknown host")),
         Err(error) => Err(unknown(&format!(": {error}"))),
     }
+}
+
+/// Listens at an address. A port alone is one of this machine only.
+///
+/// # Errors
+///
+/// `CB801` if another program has it, `CB802` if it is not an address of this machine.
+pub fn listen(text: &str) -> Result<TcpListener> {
+    let address = resolve(text)?;
+    TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))
 }
 
 /// Why an address cannot be listened at.
