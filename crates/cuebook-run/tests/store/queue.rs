@@ -180,7 +180,7 @@ pub fn a_worker_that_lost_its_lease_cannot_write(world: &Fixture) {
     let first = claimed_elsewhere(world, &mine, &lost);
     store.take(&id, &first, &note(), &Change::default()).unwrap();
     store.append(&id, &first, &note(), &Change::default()).unwrap();
-    assert_eq!(store.take_over().unwrap(), [id.clone()]);
+    assert_eq!(store.take_over().unwrap(), std::slice::from_ref(&id));
     let record = store.record(&id).unwrap().unwrap();
     assert_eq!(record.status, Status::Interrupted);
     let last = store.last_of(&id, Kind::Interrupted).unwrap().unwrap();
