@@ -64,7 +64,8 @@ fn earlier(store: &dyn Store) -> [Record; 4] {
     [root, parent, priced, leaf]
 }
 
-const DROP: &str = "ALTER TABLE cuebook_threads DROP COLUMN seal; \
+const DROP: &str = "DROP TABLE cuebook_queue; DROP TABLE cuebook_workers; \
+                    ALTER TABLE cuebook_threads DROP COLUMN seal; \
                     ALTER TABLE cuebook_threads DROP COLUMN log_key; \
                     ALTER TABLE cuebook_threads DROP COLUMN unpriced";
 
@@ -79,7 +80,7 @@ fn a_store_of_an_earlier_version_learns_it_from_its_logs() {
     assert_eq!(records.map(|record| unpriced(&store, &record)), [true, true, false, true]);
     let Some((place, schema)) = fresh_schema() else { return };
     let records = earlier(&PostgresStore::connect(&place, key()).unwrap());
-    let table = DROP.replace("cuebook_threads", &format!("{schema}.cuebook_threads"));
+    let table = DROP.replace(" cuebook_", &format!(" {schema}.cuebook_"));
     admin().batch_execute(&format!("{table}; UPDATE {schema}.cuebook_schema SET version = 2")).unwrap();
     let store = PostgresStore::connect(&place, key()).unwrap();
     assert_eq!(records.map(|record| unpriced(&store, &record)), [true, true, false, true]);
