@@ -189,7 +189,7 @@ fn a_conversation_is_driven_with_roles_that_it_must_not_have() {
 }
 
 #[test]
-fn what_a_hook_adds_is_driven_too() {
+fn text_of_a_hook_is_attacked_too() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();
     project.write("user_data/shared/prompts/p/template.md", "<doc>\nHi {{ name }}.\n");

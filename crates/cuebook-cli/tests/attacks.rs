@@ -325,7 +325,7 @@ fn byte_code_that_the_user_did_not_see_does_not_run() {
 }
 
 #[test]
-fn what_is_shown_for_approval_is_what_runs() {
+fn the_approved_code_is_the_code_that_runs() {
     let Some(()) = python_or_skip() else { return };
     let stage = Setup::new(
         "import helper\nresult = helper.WORD\ntry:\n    from __pycache__ import hidden\nexcept ImportError: pass\nelse: result = hidden.WORD",
@@ -385,7 +385,7 @@ fn memory_that_no_process_owns_cannot_be_had() {
 }
 
 #[test]
-fn what_a_hook_says_does_not_steer_the_terminal() {
+fn output_of_a_hook_cannot_control_the_terminal() {
     let Some(()) = python_or_skip() else { return };
     let stage = Setup::new(
         "print('\\x1b[2J printed')\nerror = ValueError('\\x1b]0;title\\x07\\u202eabc')\nraise error from RuntimeError('\\x9b31m cause\\x1b[2J')",

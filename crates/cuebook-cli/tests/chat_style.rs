@@ -88,7 +88,7 @@ fn a_chat_template_renders_byte_for_byte() {
 }
 
 #[test]
-fn what_the_template_raises_is_the_error() {
+fn raise_exception_gives_the_error() {
     let project = project();
     let values = r#"messages:=[{"role": "tool", "content": ""}]"#;
     let (code, out, err) = cuebook(&project, &["render", "model.jinja", "--style", "chat", "--var", values]);

@@ -65,7 +65,7 @@ fn a_directive_is_shown_and_listed() {
 }
 
 #[test]
-fn what_is_shadowed_is_listed_as_such() {
+fn shadowed_items_are_marked() {
     let project = greet();
     project.write("home/.ai/directives/demo/greet.md", GREET);
     let (_, out, err) = say(&project, &["candidates", "demo/greet"]);

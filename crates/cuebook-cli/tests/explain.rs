@@ -69,7 +69,7 @@ fn every_occurrence_is_found_with_all_its_origins() {
 }
 
 #[test]
-fn what_is_not_there_is_an_error_with_a_way_out() {
+fn a_missing_target_is_an_error_with_a_fix() {
     let project = letter();
     for (args, code, message, hint) in [
         (["--at", "400"], 2, "the byte 400 is after the end: the text has 28 bytes", "use 0 to 27"),

@@ -201,7 +201,7 @@ fn a_provider_whose_namespace_no_template_uses_does_not_run() {
 }
 
 #[test]
-fn what_a_hook_prints_is_talk_and_never_part_of_the_text() {
+fn prints_of_a_hook_are_never_part_of_the_text() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();
     project.write(

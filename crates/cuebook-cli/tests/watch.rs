@@ -152,7 +152,7 @@ fn without_a_prompt_nothing_is_waited_for() {
 }
 
 #[test]
-fn what_cannot_be_watched_is_refused() {
+fn unwatchable_targets_are_refused() {
     Test::new().args(["watch", "general_system", "--vars", "-"]).code(2).run();
 }
 

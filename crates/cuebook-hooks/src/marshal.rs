@@ -347,7 +347,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(value in any_json()) {
+        fn written_values_are_read_back(value in any_json()) {
             let (read, not_json) = read(&written(&value)).unwrap();
             prop_assert!(not_json.is_none());
             prop_assert_eq!(read, value);
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_before_the_first_wrong_thing_is_kept() {
+    fn entries_before_the_first_mistake_are_kept() {
         let (value, not_json) = read(b"{u\x02\0\0\0idu\x01\0\0\0xu\x01\0\0\0v<\0\0\0\0").unwrap();
         assert_eq!(value, json!({"id": "x"}));
         assert_eq!(not_json.unwrap().path, "[\"v\"]");

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_with_a_way_out() {
+    fn unusable_files_are_named_with_a_fix() {
         let (_guard, folder) = folder();
         installation(&folder.join("old"), "3.8");
         write(&folder.join("broken"), "#!/bin/sh\necho 'pyenv: python3: command not found' >&2\nexit 127\n");

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_placeholder_puts_there_is_never_looked_at_again() {
+    fn the_text_of_a_placeholder_is_never_expanded_again() {
         let given = json!({"x": "${SECRET} {project_path} {y}", "y": "Y"});
         assert_eq!(fill("<{x}>", given.clone(), json!({})), "<${SECRET} {project_path} {y}>");
         assert_eq!(fill("{x}", given.clone(), json!({})), "${SECRET} {project_path} {y}");

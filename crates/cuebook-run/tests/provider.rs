@@ -411,7 +411,7 @@ fn a_failure_inside_of_a_stream_is_classified_by_its_name() {
 }
 
 #[test]
-fn what_was_said_before_a_break_is_kept_and_not_asked_again() {
+fn text_before_a_break_is_kept_and_not_requested_again() {
     for api in Api::ALL {
         let reply =
             Reply::text("one two three four five six seven eight nine ten").pieces(50).close_after(1200);

@@ -70,7 +70,7 @@ fn functions_node_and_bash_get_their_parameters() {
 }
 
 #[test]
-fn what_a_caller_gives_is_data_and_changes_nothing_else() {
+fn parameters_are_data_only() {
     let world = Fixture::new();
     world.signed(
         "tools/demo/sh.yaml",

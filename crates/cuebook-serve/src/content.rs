@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_content_stays_data() {
+    fn data_that_is_not_content_stays_data() {
         for data in [
             json!({"content": "text"}),
             json!({"content": []}),

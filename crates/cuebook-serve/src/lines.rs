@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_the_id_if_it_has_one() {
+    fn invalid_messages_are_refused_with_their_id() {
         for (line, code, id) in [
             ("{", -32700, Json::Null),
             ("hello", -32700, Json::Null),

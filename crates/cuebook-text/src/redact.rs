@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_taken_out_whole() {
+    fn too_deep_values_are_removed_whole() {
         let mut it = json!({"password": "hunter2"});
         for _ in 0..200 {
             it = json!([it]);

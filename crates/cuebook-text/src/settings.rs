@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_yaml_has_the_code_of_its_file() {
+    fn invalid_yaml_has_the_code_of_its_file() {
         let source = Source::new("s.yaml", "a: [1");
         let error = Setting::parse(&source, Code::BadHook, ErrorKind::Config).unwrap_err();
         assert_eq!((error.code(), error.kind()), (Code::BadHook, ErrorKind::Config));

@@ -115,7 +115,7 @@ fn an_error_has_a_type_and_a_status() {
 }
 
 #[test]
-fn what_was_said_leaves_only_if_it_may() {
+fn messages_are_exported_only_with_permission() {
     for span in in_memory(false).values() {
         for name in ["inputs", "result", "error"] {
             assert_eq!(attribute(span, name), None, "{name}");

@@ -338,7 +338,7 @@ fn a_backend_that_panics_fails_nothing() {
 }
 
 #[test]
-fn what_is_too_deep_too_many_or_too_long_is_cut_with_a_mark() {
+fn large_values_are_cut_with_a_mark() {
     let folder = tempfile::tempdir().unwrap();
     let limits = TraceLimits { depth: 3, frames: 6, value_bytes: 40, trace_bytes: 1000 };
     recording(Recorder::new().limits(limits).with(Tracy::new(folder.path())), || {

@@ -166,7 +166,7 @@ fn attacks_on_numeric_inputs_are_refused() {
 }
 
 #[test]
-fn what_a_mustache_section_lends_to_another_prompt_is_driven() {
+fn values_of_a_mustache_section_in_an_include_are_attacked() {
     let note = "---\nname: note\ninputs: {who: {kind: string, required: true}}\n---\nHello {{ who }}.";
     for inputs in ["", "inputs: {people: {kind: array, items: {kind: string}}}\n"] {
         let host = format!(

@@ -236,7 +236,7 @@ fn variables_are_followed_across_the_borders_of_templates() {
 }
 
 #[test]
-fn what_a_template_has_set_is_not_said_to_be_the_callers() {
+fn a_name_that_a_template_sets_is_not_the_callers() {
     let project = Project::new()
         .file("prompts/part.md", "{{ who }}")
         .file("prompts/one/template.md", "{% if flag %}{% set who = 'br' %}{% endif %}{{ who }}")

@@ -351,7 +351,7 @@ fn check_finds_misspelt_and_uncallable_hooks() {
 }
 
 #[test]
-fn what_the_system_knows_goes_to_code_that_mentions_it() {
+fn system_variables_go_to_code_that_mentions_them() {
     let project = Project::new()
         .file("prompts/says/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): return v['system']\n")
         .file("prompts/helped/prompt.py", "TEMPLATE = \"x\"\nimport helper\ndef post_render(t, v, c): ...\n")

@@ -49,7 +49,7 @@ fn pre_render_adds_changes_and_removes_and_the_layer_says_so() {
 }
 
 #[test]
-fn what_a_hook_returns_is_a_value_and_never_a_template() {
+fn results_of_a_hook_are_values_and_never_templates() {
     let project = Project::with_template("{{ a }}");
     let hooks = Hooks::new()
         .pre_render("p", |mut variables, _| {

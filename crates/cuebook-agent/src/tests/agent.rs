@@ -232,7 +232,7 @@ fn pieces_of_an_answer_are_reported_as_they_come() {
 }
 
 #[test]
-fn what_is_done_after_a_run_cannot_change_how_it_ended() {
+fn actions_after_a_run_do_not_change_its_result() {
     let journal = Journal::new(&question());
     let agent =
         Agent::new(|_| Ok(answer(Reply::Structured { value: json!({"a": 1}), raw: "{\"a\":1}".into() })))

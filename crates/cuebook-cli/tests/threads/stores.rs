@@ -9,7 +9,7 @@ use crate::greeting::{THREADED, stage};
 use crate::setup::{err, out, returned, search};
 
 #[test]
-fn what_was_recorded_is_played_back_offline_byte_for_byte() {
+fn recordings_play_back_offline_byte_for_byte() {
     let call = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "echo hi"}});
     let stage = stage(
         Script::new().reply(Reply::call("c1", "rye_execute", call).usage(9, 2)).reply(returned("Hi ✓")),

@@ -180,7 +180,7 @@ fn a_large_value_goes_both_ways() {
 }
 
 #[test]
-fn what_is_printed_is_handed_on_with_the_function() {
+fn prints_are_reported_with_their_function() {
     let Some(bench) = Bench::new(
         "import os, sys
 def pre_render(variables, context):

@@ -30,7 +30,7 @@ fn only_what_is_granted_is_there() {
 }
 
 #[test]
-fn what_is_not_granted_is_named_when_it_is_missed() {
+fn a_missing_permission_is_named() {
     let Some(bench) = Bench::new("def pre_render(variables, context):\n    context['read_file']('x')\n")
     else {
         return;

@@ -146,7 +146,7 @@ fn conditional_author_text_is_reported_as_a_difference() {
 }
 
 #[test]
-fn what_is_the_same_is_all_stable() {
+fn equal_renders_are_stable_throughout() {
     let found = template("Hello {{ name }}", json!({"name": "Ada"}), json!({"name": "Ada"}));
     assert!(found.first.is_none() && found.changed.is_empty());
     assert_eq!((found.stable, found.share()), (found.total, 1.0));

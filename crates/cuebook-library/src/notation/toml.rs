@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_as_the_same_value() {
+    fn a_written_value_is_read_as_the_same_value() {
         let text =
             r#"a = "say \"hi\"\n\u007f", b = [1, -2.5, 1e300, true], c = { x-y = 1979-05-27, "ü z" = {} }"#;
         let table: toml::Table = toml::from_str(&format!("all = {{ {text} }}")).unwrap();

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_environment_leads_to_in_the_project_is_part_of_it() {
+    fn project_code_that_an_environment_links_to_is_part_of_it() {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
         let packages = ".venv/lib/site-packages";

@@ -95,7 +95,7 @@ fn code(result: Result<Verified>) -> Code {
 }
 
 #[test]
-fn what_was_signed_with_a_trusted_key_is_verified() {
+fn items_signed_with_a_trusted_key_verify() {
     let world = Fixture::new();
     let verified = world.directive(world.signed()).unwrap();
     assert_eq!(verified.fingerprint, world.key.fingerprint());

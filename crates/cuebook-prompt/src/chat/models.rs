@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_provider_says_counts_also_if_it_says_nothing() {
+    fn details_from_the_provider_win_even_if_empty() {
         let said = ModelInfo {
             context_window: Some(1),
             input_modalities: Some(Vec::new()),

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_not_forgotten() {
+    fn recently_used_counts_stay_cached() {
         let (counter, tokenizer) = (Counter::with_limits(20, 1_000_000), Tokenizer::for_model("gpt-4o"));
         counter.shelves[0].write().unwrap().keep(b"kept", 77, 20, 1_000_000);
         counter.shelves[0].write().unwrap().keep(b"lost", 78, 20, 1_000_000);

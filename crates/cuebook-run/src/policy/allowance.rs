@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_are_refused() {
         for wrong in
             ["", "../x", "/etc", "a//b", "directive:a", "a b\\c", "a[b]", "rye_execute", "rye_search"]
         {

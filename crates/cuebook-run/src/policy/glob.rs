@@ -189,7 +189,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_covered_matches_nothing_more(
+        fn a_covered_pattern_matches_no_more_than_the_other(
             wide in r"[ab.*?\[\]!]{0,6}", narrow in r"[ab.*?\[\]!]{0,6}", text in r"[ab.*?\[\]]{0,7}",
             inside in proptest::collection::vec(any::<bool>(), 8),
         ) {

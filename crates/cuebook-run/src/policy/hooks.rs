@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_checked_in_directives_is_what_threads_know() {
+    fn checked_names_of_directives_are_those_of_threads() {
         let known: Vec<&str> = CONTROL_EVENTS.into_iter().chain(CONTEXT_EVENTS).collect();
         assert_eq!(known, directive::HOOK_EVENTS);
         let text = "hooks:\n  - event: limit\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: suspnd}}\n";
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_has_a_place_and_a_way_out() {
+    fn errors_in_a_file_have_a_place_and_a_fix() {
         let action = "action: {primary: execute, item_id: a}";
         for (text, line, message, hint) in [
             (
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_directive_names_the_hook() {
+    fn errors_in_a_directive_name_the_hook() {
         let hooks = [json!({"event": "limit", "when": "cost > 1", "execute": "x"})];
         let hooks: Vec<Map<String, Json>> =
             hooks.iter().map(|hook| hook.as_object().cloned().unwrap()).collect();

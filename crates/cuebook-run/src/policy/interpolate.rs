@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_stays() {
+    fn other_braces_stay() {
         for text in ["", "$", "${", "${}", "$flag", "{flag}", "a}b", "${a", "$${", "é$é{"] {
             assert_eq!(filled(json!(text)), json!(text));
         }

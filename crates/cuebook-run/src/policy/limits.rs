@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_amount_is_refused_and_a_whole_float_is_one() {
+    fn only_amounts_and_whole_floats_are_accepted() {
         for wrong in [json!(-1), json!("1e3"), json!(true), json!(null), json!(2.5), json!([3])] {
             let error = resolve(json!({}), json!({"turns": wrong}), None).unwrap_err();
             assert_eq!(error.code(), Code::BadLimit, "{wrong}");

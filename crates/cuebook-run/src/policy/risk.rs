@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_has_a_place() {
+    fn errors_in_a_file_have_a_place() {
         for (text, line, message) in [
             ("risk_level: {}\n", 1, "unknown key `risk_level`"),
             ("version: \"1\"\nrisk_levels:\n  safe: {policy: maybe}\n", 3, "unknown policy \"maybe\""),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_no_call() {
+    fn incomplete_calls_are_text() {
         for text in [
             "<invoke name=\"a\">",
             "<invoke name=\"\"></invoke>",

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_no_wish() {
+    fn invalid_retry_times_are_ignored() {
         for value in ["", "soon", "-", "-5", "-0.5", "inf", "NaN", "0", "Wed, 31 Dec 2025 00:00:00 GMT"] {
             let asked = pause(&[("retry-after", value)]);
             assert!(asked.is_none(), "{value}: {asked:?}");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_short_or_a_word_is_none() {
+    fn ordinary_short_values_are_not_secrets() {
         let options = json!({
             "max_tokens": 4096, "max_completion_tokens": 10, "prompt_cache_key": "my-project-2", "sort_key": "timestamp",
             "auth": "required", "token": "abc", "service_tier": "flex", "thinking": {"type": "enabled", "budget_tokens": 2048},

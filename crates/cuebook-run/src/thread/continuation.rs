@@ -248,7 +248,7 @@ mod tests {
     use cuebook::chat::reply::{Reply, ToolCall};
 
     #[test]
-    fn what_is_kept_begins_with_a_whole_turn() {
+    fn a_kept_conversation_begins_with_a_whole_turn() {
         let call = ToolCall { id: "c1".into(), name: "t".into(), arguments: "{}".into() };
         let calling = assistant_message(&Reply::ToolCalls { calls: vec![call.clone()], text: None });
         let long = "word ".repeat(100);

@@ -80,7 +80,7 @@ fn half_a_call_was_written_too() {
 }
 
 #[test]
-fn what_was_not_sent_costs_nothing() {
+fn unsent_requests_cost_nothing() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let text =
         format!("name: mock\napi: gemini\nbase_url: http://127.0.0.1:{port}\nretry: {{attempts: 2}}\n");

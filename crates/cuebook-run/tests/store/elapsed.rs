@@ -23,7 +23,7 @@ fn between(one: jiff::Timestamp, other: jiff::Timestamp) -> Duration {
     Duration::try_from(other.duration_since(one)).unwrap()
 }
 
-pub fn what_a_dead_thread_had_asked_was_read(world: &Fixture) {
+pub fn a_request_of_a_dead_thread_counts_as_read(world: &Fixture) {
     let store = &*world.store;
     let tokens = |answered: bool| {
         let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();

@@ -82,7 +82,7 @@ pub fn sums_include_all_settled_money(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_is_known_of_the_dead_is_in_their_log(world: &Fixture) {
+pub fn details_of_a_dead_thread_are_in_its_log(world: &Fixture) {
     let store = &*world.store;
     let gone = Holder { began: holder().began + 1, ..holder() };
     let dead = store.begin(&New { holder: Some(gone.clone()), ..new(1.0) }).unwrap();

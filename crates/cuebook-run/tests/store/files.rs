@@ -60,7 +60,7 @@ fn a_file_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn what_was_changed_from_outside_is_noticed() {
+fn outside_changes_are_noticed() {
     let world = Fixture::sqlite().unwrap();
     let record = world.store.begin(&new(1.0)).unwrap();
     let change = |statement: &str| {

@@ -40,7 +40,7 @@ pub fn too_little_is_said_with_figures(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_is_held_becomes_what_was_spent(world: &Fixture) {
+pub fn a_hold_becomes_the_cost(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(1.0)).unwrap();
     append(store, &root, &with_hold(0.9)).unwrap();
@@ -136,7 +136,7 @@ pub fn a_settled_thread_asks_its_parent_again(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_is_above_reopens_too(world: &Fixture) {
+pub fn parents_reopen_with_their_child(world: &Fixture) {
     let store = &*world.store;
     let root = store.begin(&new(3.0)).unwrap();
     let middle = store.begin(&child(&root, 2.0)).unwrap();
@@ -213,7 +213,7 @@ pub fn without_a_limit_there_is_always_enough(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_was_not_let_go_of_counts_as_spent(world: &Fixture) {
+pub fn an_unreleased_hold_counts_as_spent(world: &Fixture) {
     let store = &*world.store;
     for at_rest in [Status::Suspended, Status::Error, Status::Completed] {
         let record = store.begin(&new(1.0)).unwrap();

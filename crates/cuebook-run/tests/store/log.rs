@@ -111,7 +111,7 @@ pub fn hostile_words_are_kept_as_they_are(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_is_nested_too_deep_is_kept_as_text(world: &Fixture) {
+pub fn too_deep_values_are_kept_as_text(world: &Fixture) {
     let store = &*world.store;
     let record = store.begin(&new(1.0)).unwrap();
     let deep = (0..500).fold(json!("core"), |inner, _| json!([inner]));
@@ -209,7 +209,7 @@ pub fn a_tree_is_cancelled(world: &Fixture) {
     audit(store, false);
 }
 
-pub fn what_a_process_has_to_stop_is_one_question(world: &Fixture) {
+pub fn one_query_lists_the_threads_that_a_process_must_stop(world: &Fixture) {
     let store = &*world.store;
     let (first, second) = (store.begin(&new(1.0)).unwrap(), store.begin(&new(1.0)).unwrap());
     assert!(store.to_stop(&holder()).unwrap().is_empty());

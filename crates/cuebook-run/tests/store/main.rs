@@ -41,12 +41,12 @@ suite! {
     log::no_process_writes_to_a_thread_at_rest
     log::events_are_read_from_where_one_left_off
     log::hostile_words_are_kept_as_they_are
-    log::what_is_nested_too_deep_is_kept_as_text
+    log::too_deep_values_are_kept_as_text
     log::threads_are_listed_newest_first
     log::a_thread_that_ended_is_not_taken_up
     log::taking_up_makes_a_new_holder
     log::a_tree_is_cancelled
-    log::what_a_process_has_to_stop_is_one_question
+    log::one_query_lists_the_threads_that_a_process_must_stop
     log::threads_of_the_dead_are_swept
     log::a_sign_of_life_keeps_threads_from_being_swept
     log::unknown_names_are_not_found
@@ -55,23 +55,23 @@ suite! {
     ends::a_tree_is_one_question
     ends::a_list_knows_what_children_spent
     ends::sums_include_all_settled_money
-    ends::what_is_known_of_the_dead_is_in_their_log
+    ends::details_of_a_dead_thread_are_in_its_log
     ends::work_that_must_stop_does_not_continue
-    elapsed::what_a_dead_thread_had_asked_was_read
+    elapsed::a_request_of_a_dead_thread_counts_as_read
     elapsed::money_for_a_lost_answer_is_released
     elapsed::what_had_come_of_an_answer_counts_once
     elapsed::the_time_of_a_dead_thread_goes_to_its_last_sign_of_life
     ledger::a_child_has_what_its_parent_gives
     ledger::too_little_is_said_with_figures
-    ledger::what_is_held_becomes_what_was_spent
+    ledger::a_hold_becomes_the_cost
     ledger::a_cost_higher_than_what_was_held_is_recorded
     ledger::a_parent_settles_after_its_children
     ledger::spawns_are_counted
     ledger::a_settled_thread_asks_its_parent_again
-    ledger::what_is_above_reopens_too
+    ledger::parents_reopen_with_their_child
     ledger::a_limit_is_changed_within_what_the_parent_has
     ledger::without_a_limit_there_is_always_enough
-    ledger::what_was_not_let_go_of_counts_as_spent
+    ledger::an_unreleased_hold_counts_as_spent
     ledger::an_ended_or_cancelled_parent_has_no_more_children
     ledger::negative_amounts_give_nothing
     ledger::a_failed_change_leaves_nothing_behind

@@ -94,7 +94,7 @@ fn a_chain_of_conversations_does_not_grow() {
 }
 
 #[test]
-fn what_is_left_of_every_limit_is_what_the_next_thread_gets() {
+fn the_next_thread_gets_the_rest_of_every_limit() {
     let stage = small(script([call("a", "demo/none", json!({})).usage(5900, 10)]).forever());
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"turns": 3, "tokens": 100_000, "spawns": 4}));

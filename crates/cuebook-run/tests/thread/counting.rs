@@ -180,7 +180,7 @@ fn a_call_that_was_cut_off_is_not_made_and_not_asked_for_again() {
 }
 
 #[test]
-fn what_a_limit_on_money_says_is_enough_to_go_on() {
+fn a_limit_on_money_reports_how_to_continue() {
     let stage = Setup::new(script([returns("a", "x")]));
     stage.worker("");
     let answer = stage.run_within("demo/work", json!({"spend": 0.0001}));

@@ -87,7 +87,7 @@ fn remaining_hooks_run_after_a_resume() {
 }
 
 #[test]
-fn what_a_hook_decided_before_the_process_died_counts_once() {
+fn a_decision_of_a_hook_before_a_crash_counts_once() {
     let decides = counts("h", "").replace("demo/count", "demo/stop");
     let hooks = format!("<hooks>{decides}{}{}</hooks>", counts("i", SLEEPS), counts("j", ""));
     let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
@@ -116,7 +116,7 @@ fn a_limit_keeps_remaining_hooks_for_later() {
 }
 
 #[test]
-fn what_the_provider_counted_is_known_after_a_crash() {
+fn usage_is_known_after_a_crash() {
     let stage = small(script([count("a", json!({"n": "1", "sleep": true})), returns("b", "x")]));
     stage.tool("count", COUNT).worker("");
     let id = killed(&stage, || counted(&stage) == "1");

@@ -238,7 +238,7 @@ fn a_model_that_declines_has_the_thread_fail() {
 }
 
 #[test]
-fn what_a_provider_does_not_count_is_counted_here() {
+fn usage_that_a_provider_does_not_report_is_estimated() {
     let silent = |id: &str| {
         let call =
             json!({"item_type": "tool", "item_id": "demo/note", "parameters": {"text": "a few words more"}});

@@ -88,7 +88,7 @@ fn a_thread_looks_after_those_that_it_started() {
 }
 
 #[test]
-fn what_a_child_did_can_be_read_by_its_parent() {
+fn a_parent_can_read_the_log_of_its_child() {
     let stage =
         Setup::new(script([spawn("p", "demo/work", json!({})), returns("c", "x")]).text("first").forever());
     boss(&stage);

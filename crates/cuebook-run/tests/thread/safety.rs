@@ -141,7 +141,7 @@ fn arguments_of_any_kind_are_answered_and_break_nothing() {
 }
 
 #[test]
-fn what_is_called_beside_a_return_is_done_and_the_return_counts() {
+fn calls_next_to_a_return_run_and_the_first_return_counts() {
     let both = Reply::call("a", "directive_return", json!({"word": "x"}))
         .and_call("b", "rye_execute", json!({"item_type": "tool", "item_id": "demo/note", "parameters": {}}))
         .and_call("c", "directive_return", json!({"word": "y"}))

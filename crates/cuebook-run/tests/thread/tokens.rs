@@ -16,7 +16,7 @@ fn stage() -> Setup {
 }
 
 #[test]
-fn what_does_not_fit_into_what_is_left_is_not_asked_for() {
+fn a_request_above_the_remaining_tokens_is_not_sent() {
     let stage = stage();
     // Behind the first answer ten are left.
     let answer = stage.run_within("demo/work", json!({"tokens": 2750}));
@@ -58,7 +58,7 @@ fn an_answer_is_as_short_as_what_is_left() {
 }
 
 #[test]
-fn what_cannot_even_be_read_once_is_not_sent() {
+fn a_prompt_above_the_token_limit_is_not_sent() {
     let stage = stage();
     let answer = stage.run_within("demo/work", json!({"tokens": 20}));
     assert_eq!(answer["metadata"]["error"]["limit_code"], "tokens_exceeded", "{answer:#}");

@@ -211,7 +211,7 @@ fn tags_and_further_documents_are_refused() {
 }
 
 #[test]
-fn what_the_parser_refuses_has_its_place_and_a_way_out() {
+fn parser_errors_have_a_place_and_a_fix() {
     for (text, wanted) in [
         ("a: b: c", "1:5: invalid YAML: unexpected colon"),
         ("a:\n\t- b", "2:2: invalid YAML: a tab where YAML allows only spaces"),

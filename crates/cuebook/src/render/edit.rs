@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_hook_adds_is_its_own_and_the_rest_keeps_its_origin() {
+    fn text_of_a_hook_is_its_own_and_the_rest_keeps_its_origin() {
         assert_eq!(edit("Dear Ada,\n", "LLLLLvvvLL", "Dear Ada,\nbye"), "LLLLLvvvLLhhh");
         assert_eq!(edit("Dear Ada,", "LLLLLvvvL", "Dear good Ada,"), "LLLLLhhhhhvvvL");
         assert_eq!(edit("a\nb\nc", "LLLLL", "a\nX\nc"), "LLhLL");

@@ -51,7 +51,7 @@ fn sections_with_summaries_are_compared_in_full() {
 }
 
 #[test]
-fn what_the_environment_says_has_no_part_in_a_comparison() {
+fn the_environment_does_not_affect_a_comparison() {
     let text = directive("", "Go {env:PATH:home} now.");
     for to in [Template, Prompty] {
         compared(&converted(&[(".ai/directives/p.md", &text)], to), &["the environment was empty"]);

@@ -428,7 +428,7 @@ fn named_ways_out_work(project: &Project, error: &cuebook::Error) -> usize {
 }
 
 #[test]
-fn what_cannot_be_said_at_all_is_refused_where_it_stands() {
+fn features_without_a_counterpart_are_refused_at_their_place() {
     for (text, line, what) in [
         (" {% if who %}x{% endif %}", 3, "a condition"),
         ("\n{% for x in who %}{{ x }}{% endfor %}", 4, "a loop"),

@@ -55,7 +55,7 @@ fn headings_become_sections_and_others_stay_text() {
 }
 
 #[test]
-fn what_one_part_of_a_template_defines_is_there_for_the_next() {
+fn definitions_reach_the_next_part_of_a_template() {
     let written = "# A\n\n{% set greeting = \"Hi\" %}One.\n\n## B\n\n{{ greeting }} {{ flag }}.\n";
     let project = Project::with_template(written);
     let sections = text(&project, BuiltIn::Sections);

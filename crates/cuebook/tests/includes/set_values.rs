@@ -213,7 +213,7 @@ fn names_that_section_items_lack_are_required() {
 }
 
 #[test]
-fn what_is_set_goes_through_partials_parents_and_other_prompts() {
+fn set_names_reach_partials_parents_and_other_prompts() {
     let project = with("{% set who = 'Bo' %}{% include 'parts/card.md' %}");
     project.write("prompts/parts/card.md", "[{% include 'prompt:mid' %}]");
     project.write(
@@ -267,7 +267,7 @@ fn a_default_applies_where_nothing_has_been_set() {
 }
 
 #[test]
-fn what_is_set_must_be_of_the_declared_type() {
+fn set_values_must_have_the_declared_type() {
     let project = with("").with("prompts/typed/template.md", "{{ count }} {{ who }}").with(
         "prompts/typed/prompt.py",
         "VARIABLES = {'required': [{'name': 'count', 'type': 'integer'}, {'name': 'who', 'type': 'string'}]}\n",

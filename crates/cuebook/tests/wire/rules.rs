@@ -171,7 +171,7 @@ fn every_option_has_its_name_on_the_wire_or_a_note() {
 }
 
 #[test]
-fn what_is_passed_on_fills_gaps_and_replaces_nothing() {
+fn additional_properties_fill_gaps_and_replace_nothing() {
     let wire = wire(
         Api::OpenAiResponses,
         asked(json!({

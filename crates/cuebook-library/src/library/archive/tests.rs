@@ -503,7 +503,7 @@ fn an_archive_that_is_cut_short_anywhere_is_refused() {
 }
 
 #[test]
-fn what_is_no_archive_is_named_if_it_can_be() {
+fn other_formats_of_archives_are_named() {
     let reported = |what: &str| format!("PackError: source: {what} [CB204]\n{PACK_FORMS}");
     assert_eq!(refusal(b""), reported("is an empty file"));
     assert_eq!(refusal(b"# Hello\n"), reported("is not an archive"));

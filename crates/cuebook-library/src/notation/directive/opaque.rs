@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_opaque_is_blanked_and_nothing_moves() {
+    fn opaque_text_is_blanked_in_place() {
         let text = "<d a='>'><template x=\"<\">é < & <b>\n</template ><raw/><!-- <raw> --><raw>1</raw></d>";
         let masked = mask(text).unwrap();
         assert_eq!(masked.text.len(), text.len());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_left_to_the_parser() {
+    fn unclosed_constructs_are_left_to_the_parser() {
         for text in ["<a b='", "<!-- ", "<![CDATA[ ", "<?x", "a < b", "<", ""] {
             assert_eq!(mask(text).unwrap().text, text);
         }

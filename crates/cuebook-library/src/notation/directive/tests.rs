@@ -209,7 +209,7 @@ fn mistakes_are_reported_with_line_and_column() {
 }
 
 #[test]
-fn what_nothing_reads_is_noted_with_the_nearest_name() {
+fn unread_names_are_noted_with_the_nearest_one() {
     assert_eq!(
         notes(
             "<directive nam=\"a\"><input/><inputs><inpt/><input name=\"x\" requierd=\"true\" type=\"strng\"/></inputs><outputs><success>s</success></outputs><metadata><limits max_turns=\"3\"/></metadata></directive>"

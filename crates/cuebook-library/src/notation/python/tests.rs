@@ -130,7 +130,7 @@ fn numbers_are_read_in_every_spelling_up_to_64_bits() {
 }
 
 #[test]
-fn what_cannot_be_carried_faithfully_is_a_bad_definition() {
+fn values_that_json_cannot_hold_are_bad_definitions() {
     let code = Code::BadDefinition;
     assert_fault(
         "X = [18446744073709551616]",

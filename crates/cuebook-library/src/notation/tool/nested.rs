@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_does_no_harm() {
+    fn cut_off_commands_do_not_panic() {
         let whole = "A=1 sh -c \"é {x}\" 'a' $(b `c`) <<E\n{x}\nE | bash <<< \\{x} {";
         for (end, _) in whole.char_indices() {
             let _ = (found(&whole[..end]), found(&whole[end..]));

@@ -77,7 +77,7 @@ fn json_null_is_a_value_and_not_the_same_as_nothing() {
 }
 
 #[test]
-fn what_is_not_there_is_neither_changed_nor_removed() {
+fn missing_entries_are_neither_changed_nor_removed() {
     for overrides in
         [vec![remove(3)], vec![modify(3, "x")], vec![modify(1, "x"), remove(1)], vec![remove(1); 2]]
     {

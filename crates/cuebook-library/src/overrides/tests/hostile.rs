@@ -161,7 +161,7 @@ mod links {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_without_waiting() {
+    fn pipes_and_devices_are_refused_without_waiting() {
         let (_folder, store, file) = with_file(b"");
         fs::remove_file(&file).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

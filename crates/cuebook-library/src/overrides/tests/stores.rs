@@ -149,7 +149,7 @@ fn summary_and_visibility_are_kept_with_and_without_a_body() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_stored() {
+fn an_override_of_another_text_is_not_stored() {
     let (folder, store) = store();
     let wrong = SectionOverride { expected_hash: text_hash("?"), ..section("intro", "x") };
     let error = store.store(&descriptor(), "latest", wrong).unwrap_err();

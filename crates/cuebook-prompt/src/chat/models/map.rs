@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn mistakes_in_a_list_of_models_are_errors() {
         let message = |provider: &str, raw: Json| {
             map_model(provider, "model", &raw).unwrap_err().diagnostic().message.clone()
         };

@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_read_again((shape, value) in shaped(), before in "[a-z .]{0,9}") {
+    fn printed_values_are_read_back((shape, value) in shaped(), before in "[a-z .]{0,9}") {
         let spec = OutputSpec::object(Arc::new(Record::new("T").field(Field::new("v", shape))));
         let whole = json!({"v": value});
         prop_assume!(!whole.to_string().contains("```"));

@@ -68,7 +68,7 @@ fn a_truth_value_is_a_number_for_a_rust_type() {
 }
 
 #[test]
-fn what_is_not_given_is_left_to_the_rust_type() {
+fn absent_fields_are_left_to_the_rust_type() {
     #[derive(Deserialize)]
     struct Both {
         a: Option<i32>,

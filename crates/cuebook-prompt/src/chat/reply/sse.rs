@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_cuts_off_is_no_event() {
+    fn a_cut_off_event_is_dropped() {
         let mut sse = Sse::new();
         assert!(sse.feed(b"data: a\n").is_empty());
         assert!(sse.is_inside_event());

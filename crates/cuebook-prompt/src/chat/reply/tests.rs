@@ -76,7 +76,7 @@ fn a_gateway_may_send_text_in_parts() {
 }
 
 #[test]
-fn what_is_known_about_a_reply_is_kept() {
+fn details_of_a_reply_are_kept() {
     let answer = answer(
         Api::OpenAiChat,
         json!({"id": "c1", "model": "m", "usage": {"prompt_tokens": 1, "completion_tokens": 2},
@@ -221,7 +221,7 @@ fn a_refusal_is_not_an_answer() {
 }
 
 #[test]
-fn what_a_filter_stopped_is_a_refusal() {
+fn an_answer_that_a_filter_stopped_is_a_refusal() {
     let filtered = json!({"choices": [{"finish_reason": "content_filter", "message": {"content": "Once"}}]});
     assert_eq!(refusal(Api::OpenAiChat, filtered), "a content filter withheld the answer");
     let incomplete =

@@ -153,7 +153,7 @@ fn a_type_that_holds_itself_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn other_values_than_records_are_refused() {
     assert!(Record::of::<Feeling>().is_err());
     assert!(Record::of::<Vec<String>>().is_err());
     assert!(Record::from_json_schema(&json!(3)).is_err());

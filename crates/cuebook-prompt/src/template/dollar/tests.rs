@@ -156,7 +156,7 @@ fn a_text_without_placeholders_is_known_beforehand() {
 }
 
 #[test]
-fn what_is_missing_or_invalid_can_be_kept_as_it_is_written() {
+fn missing_and_invalid_placeholders_can_be_kept() {
     let output = run("  $a ${b} $1 $$ ${ $", serde_json::json!({"a": "x"}), Missing::Keep).unwrap();
     assert_eq!(output.text, "x ${b} $1 $ ${ $");
 }

@@ -68,7 +68,7 @@ fn every_form_has_its_value_and_its_way_without_one() {
 }
 
 #[test]
-fn what_a_value_says_is_never_looked_into() {
+fn values_are_never_parsed() {
     let given = Given::new(&[("a", "{input:b}${inputs.b}{env:V}"), ("b", "B")], &[("V", "{input:b}")]);
     assert_eq!(render("{input:a} {env:V}", &given), "{input:b}${inputs.b}{env:V} {input:b}");
     assert_eq!(render("{input:{input:b}}", &given), "{input:B}");

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_is_named() {
+    fn other_features_of_templates_are_named() {
         for (text, what) in [
             ("{% if x %}a{% endif %}", "a condition"),
             ("{% for x in y %}{% endfor %}", "a loop"),

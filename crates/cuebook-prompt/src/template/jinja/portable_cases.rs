@@ -100,7 +100,7 @@ fn a_strict_render_still_refuses_what_is_missing() {
 }
 
 #[test]
-fn what_is_not_portable_is_noted_with_its_place() {
+fn unportable_features_are_noted_with_their_place() {
     let notes = compile("{{ a }}\n{{ a ~ b }}").program().not_portable();
     assert_eq!(notes.len(), 1);
     let note = notes[0].to_string();

@@ -62,7 +62,7 @@ fn write(root: &Path, file: &str, text: &str) {
 }
 
 #[test]
-fn what_is_signed_is_verified_and_signing_again_changes_nothing() {
+fn signed_items_verify_and_signing_again_changes_nothing() {
     let world = Fixture::new();
     world.knowledge("facts");
     let request = json!({"item_type": "knowledge", "item_id": "demo/facts"});
@@ -134,7 +134,7 @@ fn many_are_signed_by_a_pattern_and_each_failure_is_reported() {
 }
 
 #[test]
-fn what_cannot_be_signed_says_why() {
+fn an_unsignable_item_is_refused_with_the_reason() {
     let world = Fixture::new();
     let error = |request: Json| world.ask(request)["error"].as_str().unwrap_or_default().to_owned();
     assert_eq!(error(json!({"item_type": "banana", "item_id": "x"})), "Unknown item type: banana");

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_struct_is_left_to_others() {
+    fn only_plain_structs_have_fields() {
         assert!(fields(&Flat { one: 1, inner: inner() }).is_err());
         for value in [json!({"a": 1}), json!([1]), json!("a"), json!(1), json!(true), Json::Null] {
             assert!(fields(&value).is_err(), "{value}");

@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_read_back_equal(wanted in values()) {
+    fn written_values_are_read_back_equal(wanted in values()) {
         let text = format!("X = {}\n", write(&wanted));
         let read = value(&text);
         prop_assert_eq!(plain(&read), wanted.clone());

@@ -50,7 +50,7 @@ fn a_leading_literal_is_trimmed_and_keeps_its_place() {
 }
 
 #[test]
-fn what_is_kept_is_the_authors() {
+fn an_unfilled_name_is_the_authors_text() {
     let output = run(" a ${b}$", json!({}), Missing::Keep).unwrap();
     assert_eq!(pieces(&output), "1..3 \"a \"\n3..7 \"${b}\"\n7..8 \"$\"\n");
 }

@@ -40,7 +40,7 @@ fn the_key_is_known_and_the_outline_tells_what_is_read() {
 }
 
 #[test]
-fn what_is_missing_is_an_error_or_kept() {
+fn a_missing_value_is_an_error_or_its_name_is_kept() {
     for options in [json!({}), json!({"missing": "error"}), json!({"missing": "keep"})] {
         assert!(compile("$a", options).is_ok());
     }

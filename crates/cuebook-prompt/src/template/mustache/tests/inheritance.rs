@@ -14,7 +14,7 @@ fn a_parent_with_its_arguments_is_like_one_tag_on_its_line() {
 }
 
 #[test]
-fn what_is_ignored_in_a_parent_is_neither_read_nor_looked_for() {
+fn ignored_parts_of_a_parent_are_not_read() {
     let case = Case::new("{{<p}}{{>nowhere}}{{y}}{{#z}}{{$x}}no{{/x}}{{/z}}{{/p}}")
         .with(&[("p", "{{$x}}yes{{/x}}")]);
     let template = case.compile().unwrap();

@@ -72,7 +72,7 @@ fn the_names_of_the_arguments_in_the_seed_work_as_well() {
 }
 
 #[test]
-fn what_cannot_be_opened_or_read_is_answered_clearly() {
+fn sections_that_cannot_be_opened_or_read_get_clear_answers() {
     let tree = prompt();
     let opening = |keys: Json| message(&open(&tree, json!({"section_keys": keys, "reason": "r"}))).to_owned();
     assert_eq!(opening(json!([])), "At least one section key must be provided.");
