@@ -116,25 +116,32 @@ impl Ready {
         let work = |rows: Range<usize>| {
             // The same variables for all rows: a text is written to the place of the one before.
             let (mut variables, mut chunk) = (plan.variables.clone(), Chunk::default());
+            let mut texts = self.prepared.texts(&self.context);
             for (batch, rows) in plan.parts(rows) {
-                rows.for_each(|row| self.row(batch, row, &mut variables, &mut chunk));
+                for row in rows {
+                    let written = write(batch, row, &mut variables);
+                    let text = written.and_then(|()| match &mut texts {
+                        Ok(texts) => texts.render(&variables),
+                        Err(error) => Err(error.clone()),
+                    });
+                    match text {
+                        Ok(text) => chunk.text(&text),
+                        Err(error) => chunk.error(error.code().as_str(), &error.diagnostic().message),
+                    }
+                }
             }
             chunk
         };
         let count = plan.batches.iter().map(|batch| batch.rows).sum();
         Ok(RenderedTable::new(Rows::new(count, threads).work(work)?))
     }
+}
 
-    fn row(&self, batch: &Batch<'_>, row: usize, variables: &mut Variables, chunk: &mut Chunk) {
-        let written = batch.write(row, variables).map_err(|fault| {
-            let diagnostic = Diagnostic::new(Code::BadInput, fault);
-            Error::new(ErrorKind::PromptValidation, diagnostic)
-        });
-        match written.and_then(|()| self.render(variables)) {
-            Ok(text) => chunk.text(&text),
-            Err(error) => chunk.error(error.code().as_str(), &error.diagnostic().message),
-        }
-    }
+/// Writes a row of a table to its variables.
+fn write(batch: &Batch<'_>, row: usize, variables: &mut Variables) -> Result<()> {
+    batch
+        .write(row, variables)
+        .map_err(|fault| Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadInput, fault)))
 }
 
 /// How a table is read.

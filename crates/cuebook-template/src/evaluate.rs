@@ -64,6 +64,37 @@ impl Environment {
 
     /// Renders a template for a program that finds variables and templates itself.
     pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
+        self.run_for(template, host, options, |render, sink| {
+            let units = render.units.borrow().iter().copied().collect();
+            let (fuel, origins) = (render.fuel(), render.origins.finish());
+            template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
+            Output::new(sink, units, origins, fuel)
+        })
+    }
+
+    /// The text of such a render alone, and the fuel that was left.
+    #[doc(hidden)]
+    pub fn render_text_for(
+        &self,
+        template: &Template,
+        host: &dyn Host,
+        options: Options,
+    ) -> Result<(String, u64)> {
+        self.run_for(template, host, options, |render, sink| {
+            let (fuel, origins) = (render.fuel(), render.origins.finish());
+            template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
+            (sink.text, fuel)
+        })
+    }
+
+    #[inline(always)]
+    fn run_for<T>(
+        &self,
+        template: &Template,
+        host: &dyn Host,
+        options: Options,
+        finish: impl FnOnce(&Render<'_>, Sink) -> T,
+    ) -> Result<T> {
         let memory = Memory::default();
         let fuel = options.fuel.unwrap_or(self.limits.fuel);
         let [bytes, pieces, origins] = template.sizes.expected();
@@ -73,10 +104,7 @@ impl Environment {
         let unit = render.unit(template);
         let context = Context::root(unit);
         render.run_template(&context, unit, &mut sink)?;
-        let units = render.units.borrow().iter().copied().collect();
-        let (fuel, origins) = (render.fuel(), render.origins.finish());
-        template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
-        Ok(Output::new(sink, units, origins, fuel))
+        Ok(finish(&render, sink))
     }
 }
 

@@ -29,11 +29,15 @@ impl Sizes {
         self.0.each_ref().map(|size| size.load(Ordering::Relaxed) as usize)
     }
 
-    /// Notes a render, with some room for the next one.
+    /// Notes a render, with some room for the next one. What still fits is left alone: threads that render the same template would
+    /// take the place in memory from each other.
     pub fn note(&self, sizes: [usize; 3]) {
         for (known, size) in self.0.iter().zip(sizes) {
             let room = u32::try_from(size + size / 8 + 1).unwrap_or(u32::MAX).min(MAX_EXPECTED);
-            known.store(room, Ordering::Relaxed);
+            let before = known.load(Ordering::Relaxed);
+            if (before as usize) < size && before < room || before / 2 > room {
+                known.store(room, Ordering::Relaxed);
+            }
         }
     }
 }

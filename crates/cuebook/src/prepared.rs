@@ -9,6 +9,7 @@ mod included;
 mod path_includes;
 mod render_warnings;
 mod sections;
+mod texts;
 mod unprovided;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,7 +33,6 @@ use crate::source::Place;
 use crate::template::engine::{Engines, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Extensions, Settings, Template};
-use crate::template::meter;
 use crate::trust;
 use crate::variables::{
     Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
@@ -471,33 +471,6 @@ impl Prepared {
         notes.extend(self.surprises_of_render(context, rendered.text()));
         notes.extend(self.unprovided_in(variables, context));
         Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })
-    }
-
-    /// The text of a render alone: for programs that render many and ask for no origins.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`render`](Prepared::render).
-    pub fn render_text(&self, variables: &Variables, context: &Arc<Context>) -> Result<String> {
-        let needs_origins = self.runs_code(context) || self.is_rich || self.has_strict_inputs;
-        if needs_origins || context.fit.is_some() {
-            return Ok(self.render(variables, context)?.into_text());
-        }
-        let context = &*self.circumstances(context)?;
-        variables.refuse_faults()?;
-        context.agent.variables.refuse_faults()?;
-        self.unknown_in(variables, context.unknown)?;
-        let scope = self.scope(variables, context);
-        let rendering = self.rendering(&scope);
-        let text = self.body.admit(variables, &rendering).and_then(|_| {
-            validation_error(&self.prompt, &scope)?;
-            meter::render(self.config.limits.render_seconds, || self.body.text(&rendering.writing))
-                .transpose()
-        });
-        match text.map_err(|error| self.explained(error))? {
-            Some(text) => Ok(text),
-            None => Ok(self.render(variables, context)?.into_text()),
-        }
     }
 
     /// An error of a render, with what may explain it.

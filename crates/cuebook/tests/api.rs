@@ -294,3 +294,24 @@ fn advice_for_programs_does_not_speak_of_the_command_line() {
     assert_eq!(error.diagnostic().advice().as_deref(), Some("list the prompts"));
     assert_eq!(error.diagnostic().command(), Some("cuebook list"));
 }
+
+#[test]
+fn texts_of_many_renders_do_not_see_each_other() {
+    let project = Project::with_template("{{ a }}{{ b }}{{ system.language }}");
+    let (book, context) = (project.book(), Arc::new(Context::default()));
+    let prepared = book.prepare("p", &context).unwrap();
+    let mut texts = prepared.texts(&context).unwrap();
+    let same = |given: Variables, texts: &str| {
+        assert_eq!(texts, prepared.render(&given, &context).unwrap().text());
+    };
+    let both = variables! { a: 1, b: 2 };
+    same(both.clone(), &texts.render(&both).unwrap());
+    same(variables! { a: 3 }, &texts.render(&variables! { a: 3 }).unwrap());
+    assert_eq!(texts.render(&variables! { c: 4 }).unwrap_err().code(), Code::UnknownVariable);
+    // A caller can write to its variables again after each render.
+    let mut reused = Variables::new().set("a", "x");
+    for text in ["y", "z"] {
+        reused.values_mut().for_each(|value| *value = text.into());
+        same(reused.clone(), &texts.render(&reused).unwrap());
+    }
+}

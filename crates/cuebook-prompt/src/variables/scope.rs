@@ -162,6 +162,16 @@ impl Scope {
         })
     }
 
+    /// Takes other values of a caller, for the next render. A scope that something still holds takes none.
+    #[doc(hidden)]
+    pub fn give(self: &mut Arc<Self>, caller: Variables) -> bool {
+        let Some(scope) = Arc::get_mut(self) else { return false };
+        scope.caller = caller;
+        // The next render has its own time.
+        scope.system.take();
+        true
+    }
+
     /// A scope of these values and nothing else.
     #[doc(hidden)]
     pub fn of_values(values: Variables) -> Arc<Scope> {

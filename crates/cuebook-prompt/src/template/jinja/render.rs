@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cuebook_template::{
-    Cause, Foreign, Found, Given, Host, HostResult, Including, Mark, Options, Origin, Path,
+    Cause, Environment, Foreign, Found, Given, Host, HostResult, Including, Mark, Options, Origin, Path,
 };
 use serde_json::{Map, Value as Json};
 
@@ -55,7 +55,10 @@ pub(super) fn render(template: &Template, values: Values<'_>, limit: usize) -> R
 
 /// The text of a render alone.
 pub(super) fn render_text(template: &Template, values: Values<'_>, limit: usize) -> Result<String> {
-    let (text, ..) = Running::new(template, values, limit).run()?.into_parts();
+    let running = Running::new(template, values, limit);
+    let (text, fuel) =
+        running.during(|environment, main, options| environment.render_text_for(main, &running, options))?;
+    meter::set_steps_left(fuel);
     Ok(text)
 }
 
@@ -127,6 +130,16 @@ impl<'r> Running<'r> {
     }
 
     fn run(&self) -> Result<cuebook_template::Output> {
+        let output = self.during(|environment, main, options| environment.render_for(main, self, options))?;
+        meter::set_steps_left(output.fuel());
+        Ok(output)
+    }
+
+    /// Runs the template, and explains its error.
+    fn during<T>(
+        &self,
+        run: impl FnOnce(&Environment, &cuebook_template::Template, Options) -> cuebook_template::Result<T>,
+    ) -> Result<T> {
         let Running { template, values, limit, .. } = *self;
         let program = &template.program;
         let main = program.main()?;
@@ -135,10 +148,8 @@ impl<'r> Running<'r> {
             characters: Some(limit),
             keep_empty: template.settings.keep_empty,
         };
-        let output = super::included_prompts::during(|| program.environment.render_for(main, self, options));
-        let output = output.map_err(|error| errors::explain(template, values, &error, limit))?;
-        meter::set_steps_left(output.fuel());
-        Ok(output)
+        let done = super::included_prompts::during(|| run(&program.environment, main, options));
+        done.map_err(|error| errors::explain(template, values, &error, limit))
     }
 
     /// The number of what a template whose name the render computed includes by its address.
