@@ -25,10 +25,16 @@ pub fn shapes() -> Vec<Shape> {
             words("render p --vars v.json --as messages")
         }),
         Shape::new("inputs", "render", 4_000, |project, size| {
-            let one = |n| format!("  - {{name: v{n}, kind: string, default: x}}\n");
-            let body = each(size, |n| format!("{{{{v{n}}}}}\n"));
-            prompty(project, "p", &("inputs:\n".to_owned() + &each(size, one)), &format!("system:\n{body}"))?;
+            inputs(project, size, "")?;
             words("render p")
+        }),
+        Shape::new("inputs, checked", "check", 4_000, |project, size| {
+            inputs(project, size, "")?;
+            words("check p")
+        }),
+        Shape::new("strict inputs", "render", 4_000, |project, size| {
+            inputs(project, size, ", strict: true")?;
+            words("render p --as segments")
         }),
         Shape::new("tools", "render", 2_000, |project, size| {
             prompty(project, "p", &tools(size, "does"), "system:\nHi.\n")?;
@@ -109,6 +115,13 @@ fn prompty(project: &Project, name: &str, front: &str, body: &str) -> Result<(),
         &format!("prompts/{name}.prompty"),
         format!("---\nname: {name}\nmodel: gpt-4o\n{front}---\n{body}"),
     )
+}
+
+/// Inputs, and a tag for each.
+fn inputs(project: &Project, size: usize, more: &str) -> Result<(), String> {
+    let one = |n| format!("  - {{name: v{n}, kind: string, default: x{more}}}\n");
+    let body = each(size, |n| format!("{{{{v{n}}}}}\n"));
+    prompty(project, "p", &("inputs:\n".to_owned() + &each(size, one)), &format!("system:\n{body}"))
 }
 
 fn messages(size: usize) -> String {
