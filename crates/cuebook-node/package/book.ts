@@ -5,8 +5,8 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 
 import { contextToJson, splitContext } from "./context.js";
-import { InvokerError, IoError, type Candidate, type DiagnosticFields, type VariableProblem } from "./errors.js";
-import { thrown } from "./failures.js";
+import { type CuebookError, InvokerError, IoError, type Candidate, type DiagnosticFields, type VariableProblem } from "./errors.js";
+import { fromNative, thrown, type NativeError } from "./failures.js";
 import { call, command, host, native, nextNumber, register, unregister, type NativeBook } from "./native.js";
 import { Rendered, type ToolFunction } from "./rendered.js";
 import { Run, type ResumeOptions, type RunOptions, type RunResult } from "./runs.js";
@@ -161,6 +161,38 @@ export class Book<P = AnyPrompts> {
     await call((given) => host.renderLater(this.#native, (number = given), values));
     const tools = this.#tools.size > 0 ? new Map(this.#tools) : undefined;
     return new Rendered(number, tools, (rendered) => host.adopt(rendered, number));
+  }
+
+  /**
+   * Renders a prompt once for each row, in other threads. Files are looked at once, and all cores are used.
+   *
+   * `rows` are objects, or a table of the package `apache-arrow`, whose columns are the variables. The texts are in the order of the rows. The
+   * first error rejects the promise, unless `errors: "return"` puts errors into the list.
+   */
+  renderBatch<Id extends IdOf<P>>(id: Id, rows: Rows<P, Id>, options?: BatchOptions & { errors?: "throw" }): Promise<string[]>;
+  renderBatch<Id extends IdOf<P>>(id: Id, rows: Rows<P, Id>, options: BatchOptions & { errors: "return" }): Promise<(string | CuebookError)[]>;
+  async renderBatch<Id extends IdOf<P>>(
+    id: Id,
+    rows: Rows<P, Id>,
+    options: BatchOptions & { errors?: "throw" | "return" } = {},
+  ): Promise<(string | CuebookError)[]> {
+    const { errors = "throw", threads, signal, ...more } = options;
+    const all: (string | CuebookError)[] = [];
+    const head = this.#values(id, undefined, more, { allowUnknown: more.allowUnknown, threads });
+    for (const part of parts(isTable(rows) ? rowsOf(rows) : (rows as Iterable<Variables>))) {
+      const values = `${head.slice(0, -1)},"rows":[${part.join(",")}]}`;
+      const done = await this.#call<(string | NativeError)[]>("renderRows", () => values, signal);
+      signal?.throwIfAborted();
+      for (const one of done) {
+        const text = typeof one === "string" ? one : fromNative(one);
+        if (errors === "throw" && typeof text !== "string") {
+          text.details["row"] = all.length;
+          throw text;
+        }
+        all.push(text);
+      }
+    }
+    return all;
   }
 
   /** Problems with variables for a prompt: missing ones and wrong types. */
@@ -421,6 +453,53 @@ export class Book<P = AnyPrompts> {
       const text = values();
       return call<T>((number) => host.start(this.#native, number, what, text), { signal });
     });
+  }
+}
+
+/** A table of the package `apache-arrow`. */
+export interface ArrowTable {
+  readonly numRows: number;
+  readonly schema: { readonly fields: readonly { readonly name: string }[] };
+  getChildAt(index: number): { get(index: number): unknown } | null;
+}
+
+/** What `renderBatch` takes: objects, or a table. */
+export type Rows<P, Id extends keyof P> = Iterable<P[Id] extends { input: infer Input } ? Input : Variables> | ArrowTable;
+
+/** The options of `renderBatch`. */
+export interface BatchOptions extends RenderOptions {
+  /** How many threads render at the same time; by default one for each core. */
+  threads?: number;
+  /** Stops the batch. */
+  signal?: AbortSignal;
+}
+
+function isTable(rows: object): rows is ArrowTable {
+  return typeof (rows as Partial<ArrowTable>).getChildAt === "function" && typeof (rows as Partial<ArrowTable>).numRows === "number";
+}
+
+function* rowsOf(table: ArrowTable): Generator<Variables> {
+  const columns = table.schema.fields.map((field, index) => [field.name, table.getChildAt(index)] as const);
+  for (let row = 0; row < table.numRows; row++) {
+    yield Object.fromEntries(columns.map(([name, column]) => [name, column?.get(row)]));
+  }
+}
+
+/** How many rows are sent to the other threads at once. */
+const MOST_ROWS = 4096;
+
+/** Rows as JSON, some at a time. */
+function* parts(rows: Iterable<Variables>): Generator<string[]> {
+  let part: string[] = [];
+  for (const row of rows) {
+    part.push(variablesToJson(row) ?? "{}");
+    if (part.length === MOST_ROWS) {
+      yield part;
+      part = [];
+    }
+  }
+  if (part.length > 0) {
+    yield part;
   }
 }
 

@@ -6,7 +6,7 @@
 
 import { native } from "./native.js";
 
-export { Book, Report, type ActOptions, type BookOptions, type HookContext } from "./book.js";
+export { Book, Report, type ActOptions, type ArrowTable, type BatchOptions, type BookOptions, type HookContext, type Rows } from "./book.js";
 export * from "./errors.js";
 export {
   Rendered,

@@ -4,6 +4,7 @@
 //! documents cross the border as JSON texts, which costs less than walking through objects. What people use is written in TypeScript, in
 //! `package`.
 
+mod batch;
 mod book;
 mod calls;
 mod context;

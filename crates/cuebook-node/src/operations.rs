@@ -30,6 +30,7 @@ impl Project {
             "attack" => self.attack(given),
             "diff" => self.diff(given),
             "convert" => self.convert(given),
+            "renderRows" => self.render_rows(given, &cancelled),
             "act" => self.act(given, cancelled),
             "generateKey" => self.generate_key(given),
             "verify" => self.verify(given),

@@ -9,19 +9,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the suite needs from the registry of npm. The package itself needs nothing.
-const NEEDED: [&str; 11] = [
-    "typescript@>=5",
+/// What the suite needs from the registry of npm, each in a major version that supports Node 20. The package itself needs nothing.
+const NEEDED: [&str; 12] = [
+    "typescript@7",
     "@types/node@>=20",
-    "zod@>=4",
-    "vitest@>=3",
-    "openai@>=6",
-    "@anthropic-ai/sdk@>=1",
-    "@google/genai@>=2",
-    "ai@>=6",
-    "@modelcontextprotocol/sdk@>=1",
-    "express@>=5",
-    "@types/express@>=5",
+    "zod@4",
+    "vitest@4",
+    "openai@6",
+    "@anthropic-ai/sdk@1",
+    "@google/genai@2",
+    "ai@6",
+    "@modelcontextprotocol/sdk@1",
+    "apache-arrow@21",
+    "express@5",
+    "@types/express@5",
 ];
 
 /// The folder of the profile that this test was built with, such as `target/debug`.
