@@ -177,7 +177,7 @@ impl Compiled for Template {
 /// The messages of a text, all of which counts as the author's: a line such as `user:` begins a message.
 pub fn parse_messages(text: &str) -> Result<Json> {
     let whole =
-        Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
+        Run { range: 0..text.len(), literal: true, hook: false, role: false, mark: None, rich: Vec::new() };
     let messages = chat::parse(text, &[whole], &ParseOptions::default())?;
     Ok(messages.iter().map(cuebook::Message::to_json).collect())
 }

@@ -59,7 +59,7 @@ impl Compiled for Template {
 #[pyfunction]
 pub fn parse_messages(py: Python<'_>, text: &str) -> PyResult<Py<PyAny>> {
     let whole =
-        Run { range: 0..text.len(), literal: true, hook: false, role: false, begins: None, rich: Vec::new() };
+        Run { range: 0..text.len(), literal: true, hook: false, role: false, mark: None, rich: Vec::new() };
     let messages = chat::parse(text, &[whole], &ParseOptions::default()).or_raise(py)?;
     json::to_python(py, &messages.iter().map(cuebook::Message::to_json).collect())
 }

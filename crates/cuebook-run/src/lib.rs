@@ -59,9 +59,9 @@ pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
     ALLOWANCE, COMMAND, Cancelled, Conversation, DeadThread, ExplainedMessage, ExplainedPiece, Finished,
-    Fork, ForkPoint, Launch, MessageSource, PromptModel, QueueOptions, Rebuilt, Resume, ResumeBuilder, RunRequest,
-    Settled, Thread, ThreadKind, ThreadRun, ThreadUpdate, Update, Updates, explain, has_origins, label, rebuild,
-    rebuild_turn, spent_below, sweep, unpriced, whole_log,
+    Fork, ForkPoint, Launch, MessageSource, PromptModel, QueueOptions, Rebuilt, Resume, ResumeBuilder,
+    RunRequest, Settled, Thread, ThreadKind, ThreadRun, ThreadUpdate, Update, Updates, explain, has_origins,
+    label, rebuild, rebuild_turn, spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{VerifiedHash, Verify};
 pub use watch::{Activity, Ignore, Watch};
