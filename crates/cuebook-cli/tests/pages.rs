@@ -22,7 +22,6 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
     ("CB514", "the engines that the command has do not let it happen; the engine's own tests show it"),
     ("CB807", "it takes hundreds of requests at once; the tests of `cuebook-serve` show it"),
     ("CB904", "it takes two processes at once; the tests of `cuebook batch` show it"),
-    ("CB907", "a provider has to fail; the tests of `cuebook batch` show it"),
     ("CB607", "a run asks again, and says CB725 then; programs see it, and the engine's own tests show it"),
 ];
 
