@@ -125,7 +125,7 @@ You can name a thread by the end of its name or by its prompt, if only one threa
 More: cuebook help threads")]
 pub enum ThreadCommand {
     /// Queue a prompt or a directive for a worker
-    Start(ThreadStartArgs),
+    Start(Box<ThreadStartArgs>),
     /// List threads, the newest first
     List(ThreadListArgs),
     /// Show a thread: its start, its messages and what it used
