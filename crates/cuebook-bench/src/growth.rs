@@ -96,9 +96,9 @@ mod tests {
 
     use super::*;
 
-    /// Commands without input that grows, or whose work another command does: `mcp`, `run` and `watch` render, and threads are
+    /// Commands without input that grows, or whose work another command does: `mcp`, `run`, `watch` and `worker` render, and threads are
     /// measured by what they leave behind.
-    const WITHOUT: [&str; 13] = [
+    const WITHOUT: [&str; 14] = [
         "allow",
         "completions",
         "doctor",
@@ -112,6 +112,7 @@ mod tests {
         "schema",
         "studio",
         "watch",
+        "worker",
     ];
 
     #[test]

@@ -270,7 +270,7 @@ Examples:
 
 To set up an editor, see: cuebook help editors")]
     Lsp,
-    /// Open the library in the browser: write, see origins, decide, follow threads
+    /// Open the library in the browser
     Studio(StudioArgs),
     /// Print the JSON Schema of a kind of file
     Schema(SchemaArgs),

@@ -70,6 +70,12 @@ pub fn shapes() -> Vec<Shape> {
             sign(project)?;
             words("execute directive many/long --dry-run")
         }),
+        Shape::new("rows of a file", "batch", 20_000, |project, size| {
+            project.write("prompts/greet/template.md", "Hello {{ name }}, {{ city }}.\n")?;
+            let rows: String = (0..size).map(|n| format!("Person {n},Town {n}\n")).collect();
+            project.write("people.csv", format!("name,city\n{rows}"))?;
+            words("batch greet people.csv")
+        }),
         Shape::new("knowledge", "search", 4_000, |project, size| {
             for n in 0..size {
                 let text =

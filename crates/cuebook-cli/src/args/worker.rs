@@ -78,8 +78,7 @@ pub struct ThreadStartArgs {
   cuebook worker --until-empty
   cuebook worker status
 
-A worker runs the threads that `cuebook thread start` queued. SIGTERM or Ctrl-C ends it without loss; a second
-one stops what runs. Another worker continues the threads.")]
+A worker runs the threads that `cuebook thread start` queued. SIGTERM or Ctrl-C ends it without loss; a second one stops what runs. Another worker continues the threads.")]
 pub struct WorkerArgs {
     /// What to show instead.
     #[command(subcommand)]

@@ -71,7 +71,7 @@ fn model(open: Arc<AtomicBool>) -> Script {
         let reply = Reply::call("c", "rye_execute", call).usage(200, 20);
         match open.load(Ordering::SeqCst) {
             true => reply,
-            false => reply.first_byte_after(Duration::from_millis(400)),
+            false => reply.first_byte_after(Duration::from_secs(2)),
         }
     })
 }
@@ -260,8 +260,8 @@ fn one_of_two_is_killed(place: Option<String>) {
         let workers = store.queue_state(None).unwrap().workers;
         workers.iter().all(|worker| worker.running > 0)
     });
-    let store = setup.store();
     first.kill();
+    let store = setup.store();
     setup.wait_for("all are complete", |store| {
         let done = store.list(&Filter { status: vec![Status::Completed], ..Filter::default() }).unwrap();
         done.len() == 12
