@@ -256,9 +256,12 @@ fn one_of_two_is_killed(place: Option<String>) {
     let _second = setup.worker("second");
     setup.wait_for("both workers", |store| store.queue_state(None).unwrap().workers.len() == 2);
     setup.queue(12);
-    setup.wait_for("both work", |store| {
-        let workers = store.queue_state(None).unwrap().workers;
-        workers.iter().all(|worker| worker.running > 0)
+    let first_pid = first.0.id();
+    setup.wait_for("the first worker runs a thread", |_| {
+        setup.all().iter().any(|record| {
+            record.status == Status::Running
+                && record.holder.as_ref().is_some_and(|holder| holder.pid == first_pid)
+        })
     });
     first.kill();
     let store = setup.store();

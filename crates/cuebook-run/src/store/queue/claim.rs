@@ -138,6 +138,12 @@ pub(super) fn claim<T: Tables>(
                 };
                 let row = match Sealed::read(cells, &log_key) {
                     Some((row, true)) if row.due_at <= now => row,
+                    Some((_, true)) => {
+                        // The clock of the process that queued it is ahead of this one. It becomes ready when it is due.
+                        let statement = "UPDATE cuebook_queue SET ready = 0 WHERE thread = $1";
+                        sql.run(statement, &[id.as_str().into()])?;
+                        continue;
+                    }
                     _ => {
                         // Another program wrote it. It must not hide the others.
                         let statement = "UPDATE cuebook_queue SET damaged = 1 WHERE thread = $1";
