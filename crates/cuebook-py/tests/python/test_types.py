@@ -62,7 +62,7 @@ def test_the_stub_names_what_the_native_half_has() -> None:
     public = {name for name in vars(_native) if not name.startswith("_")}
     stubbed = {one.name for one in stub.body if isinstance(one, (ast.ClassDef, ast.FunctionDef))}
     stubbed |= {one.target.id for one in stub.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)}
-    assert public == stubbed
+    assert public == {name for name in stubbed if not name.startswith("_")}
 
 
 def test_the_import_is_small() -> None:
