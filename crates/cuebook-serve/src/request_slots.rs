@@ -1,7 +1,7 @@
 //! How much clients may have under way: one client, and all of them together.
 //!
-//! A call of a tool can take minutes, and everything else takes moments. The two have lanes of their own, so slow calls
-//! never delay a prompt or a list. A client's requests wait for their turn in its own lanes first, so one client cannot take
+//! A call of a tool can take minutes, and everything else takes moments. The two have slots of their own, so slow calls
+//! never delay a prompt or a list. A client's requests wait for their turn in its own slots first, so one client cannot take
 //! every place.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MAX_READS_OF_ONE: usize = 16;
 /// Requests of one client that are answered or wait for it.
 const MAX_PENDING: usize = 512;
 
-/// The lanes of one client.
+/// The slots of one client.
 #[derive(Clone)]
 pub(crate) struct RequestSlots {
     all_calls: Arc<Semaphore>,
@@ -33,23 +33,23 @@ pub(crate) struct RequestSlot(
 );
 
 impl RequestSlots {
-    /// The lanes of the first client of a server.
+    /// The slots of the first client of a server.
     pub(crate) fn new() -> RequestSlots {
         RequestSlots::beside(&Arc::new(Semaphore::new(MAX_CALLS)))
     }
 
-    /// The lanes of another client.
+    /// The slots of another client.
     pub(crate) fn of_another(&self) -> RequestSlots {
         RequestSlots::beside(&self.all_calls)
     }
 
     fn beside(all_calls: &Arc<Semaphore>) -> RequestSlots {
-        let lane = |places| Arc::new(Semaphore::new(places));
+        let slots = |places| Arc::new(Semaphore::new(places));
         RequestSlots {
             all_calls: all_calls.clone(),
-            calls: lane(MAX_CALLS_OF_ONE),
-            reads: lane(MAX_READS_OF_ONE),
-            pending: lane(MAX_PENDING),
+            calls: slots(MAX_CALLS_OF_ONE),
+            reads: slots(MAX_READS_OF_ONE),
+            pending: slots(MAX_PENDING),
         }
     }
 
@@ -65,8 +65,8 @@ impl RequestSlots {
 
     async fn wait(&self, request_slots: &[&Arc<Semaphore>]) -> Result<RequestSlot> {
         let mut held = vec![self.pending.clone().try_acquire_owned().map_err(|_| busy())?];
-        for lane in request_slots {
-            held.push((*lane).clone().acquire_owned().await.map_err(|_| busy())?);
+        for slots in request_slots {
+            held.push((*slots).clone().acquire_owned().await.map_err(|_| busy())?);
         }
         Ok(RequestSlot(held))
     }

@@ -97,6 +97,20 @@ fn sets_and_bytes_are_refused() {
 }
 
 #[test]
+fn the_indent_of_json_is_read_only_where_lines_can_begin() {
+    for (text, expected) in [("{{ ''|tojson(nothing) }}", "\"\""), ("{{ 'a'|tojson([]) }}", "\"a\"")] {
+        assert_eq!(
+            render(&environment(), text).unwrap_or_else(|error| error.to_string()),
+            expected,
+            "{text}"
+        );
+    }
+    for text in ["{{ 1|tojson(nothing) }}", "{{ {}|tojson(nothing) }}", "{{ [1]|tojson([]) }}"] {
+        assert!(render(&environment(), text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn equal_items_need_no_order_to_be_sorted() {
     for (text, wanted) in [
         ("{{ [range(3), range(3)]|sort }}", "[range(0, 3), range(0, 3)]"),

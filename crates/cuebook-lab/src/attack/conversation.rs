@@ -1,4 +1,4 @@
-//! Conversations that try to speak with another voice than the caller's.
+//! Conversations that try to use other roles than the caller's.
 
 use serde_json::{Value as Json, json};
 

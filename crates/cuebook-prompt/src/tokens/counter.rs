@@ -34,7 +34,7 @@ const BYTES: usize = 16 * 1024 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Counter {
-    shelves: [RwLock<CountCache>; Vocabulary::ALL.len()],
+    caches: [RwLock<CountCache>; Vocabulary::ALL.len()],
     entries: usize,
     bytes: usize,
 }
@@ -53,7 +53,7 @@ impl Counter {
 
     /// An empty counter that remembers at most so many texts, in at most so much memory, for each vocabulary.
     pub fn with_limits(entries: usize, bytes: usize) -> Counter {
-        Counter { shelves: Default::default(), entries, bytes }
+        Counter { caches: Default::default(), entries, bytes }
     }
 
     /// How many tokens a text has.
@@ -65,7 +65,7 @@ impl Counter {
         } else {
             text.as_bytes()
         };
-        let count_cache = &self.shelves[tokenizer.vocabulary() as usize];
+        let count_cache = &self.caches[tokenizer.vocabulary() as usize];
         let (found, young) = count_cache.read().unwrap_or_else(PoisonError::into_inner).find(key);
         if let (Some(count), true) = (found, young) {
             return count;
@@ -90,7 +90,7 @@ impl Counter {
         let texts = texts.into_iter();
         let mut counts = Vec::with_capacity(texts.size_hint().0);
         let mut missed = Vec::new();
-        let count_cache = self.shelves[tokenizer.vocabulary() as usize].read();
+        let count_cache = self.caches[tokenizer.vocabulary() as usize].read();
         let count_cache = count_cache.unwrap_or_else(PoisonError::into_inner);
         for text in texts {
             // Long texts have another key, and old ones become young.
@@ -178,7 +178,7 @@ mod tests {
 
     fn remembered(counter: &Counter) -> (usize, usize) {
         let mut sums = (0, 0);
-        for count_cache in &counter.shelves {
+        for count_cache in &counter.caches {
             let count_cache = count_cache.read().unwrap();
             for generation in [&count_cache.young, &count_cache.old] {
                 let bytes: usize = generation.counts.keys().map(|key| key.len() + OVERHEAD).sum();
@@ -208,7 +208,7 @@ mod tests {
         let long = "x".repeat(LONGEST + 1);
         // Wrong numbers on purpose: only a memory can give them back.
         for (key, count) in [(&b"text"[..], 77), (&digest_of(&long)[..], 88)] {
-            counter.shelves[0].write().unwrap().keep(key, count, 100, 100_000);
+            counter.caches[0].write().unwrap().keep(key, count, 100, 100_000);
         }
         assert_eq!(counter.count(&tokenizer, "text"), 77);
         assert_eq!(counter.count(&tokenizer, &long), 88);
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn recently_used_counts_stay_cached() {
         let (counter, tokenizer) = (Counter::with_limits(20, 1_000_000), Tokenizer::for_model("gpt-4o"));
-        counter.shelves[0].write().unwrap().keep(b"kept", 77, 20, 1_000_000);
-        counter.shelves[0].write().unwrap().keep(b"lost", 78, 20, 1_000_000);
+        counter.caches[0].write().unwrap().keep(b"kept", 77, 20, 1_000_000);
+        counter.caches[0].write().unwrap().keep(b"lost", 78, 20, 1_000_000);
         for number in 0..100 {
             counter.count(&tokenizer, &format!("section {number}"));
             assert_eq!(counter.count(&tokenizer, "kept"), 77);

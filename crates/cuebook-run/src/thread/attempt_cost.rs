@@ -82,7 +82,7 @@ impl Managed<'_> {
                     ));
                 }
             }
-            if self.voice.price.is_some() && bill.spend > state.account.held {
+            if self.model.price.is_some() && bill.spend > state.account.held {
                 // It cost more than could be known before: the provider counts differently, or exceeded the limit in its request.
                 payload["more_than_held"] = (bill.spend - state.account.held).nanos().into();
             }
@@ -262,7 +262,7 @@ impl Managed<'_> {
 
     fn priced(&self, usage: &Usage, estimated: Option<u64>) -> AttemptCost {
         let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
-        let spend = self.voice.price.map_or(Money::ZERO, |price| price.cost(usage));
+        let spend = self.model.price.map_or(Money::ZERO, |price| price.cost(usage));
         AttemptCost { input, output, spend, estimated }
     }
 }

@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// A provider that can be asked: the real one, or recorded replies.
-    pub(super) fn voice(&self, chosen: &Chosen) -> Result<ChosenModel> {
+    pub(super) fn chosen_model(&self, chosen: &Chosen) -> Result<ChosenModel> {
         Ok(ChosenModel {
             provider: Arc::new(self.provider_of(chosen)?),
             price: chosen.price,

@@ -124,7 +124,7 @@ impl Engine {
         };
         launch.model.id.clone_from(&chosen.model);
         let (mut thread_tools, mut entries) = (None, Vec::new());
-        match launch.errand {
+        match launch.kind {
             ThreadKind::Directive => start::vouch(self, project, store, &mut launch, false)?,
             ThreadKind::Prompt => {
                 let api = chosen.profile.api;
@@ -159,7 +159,7 @@ impl Engine {
             Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
         };
         let old = &rebuilt.launch;
-        if old.errand == ThreadKind::Directive {
+        if old.kind == ThreadKind::Directive {
             return refuse(format!("`{}` is a directive: its thread keeps its directive", old.prompt));
         }
         let model = how.model.clone().unwrap_or_else(|| old.model.id.clone());

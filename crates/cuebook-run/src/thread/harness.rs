@@ -86,7 +86,7 @@ impl Managed<'_> {
     pub(super) fn with_next(&self, reached: Reached) -> Reached {
         let cost = self.cost();
         let usual = cost.output_tokens.checked_div(u64::from(cost.turns)).unwrap_or(0);
-        let output = usual.max(SHORT_ANSWER).min(self.voice.most_output);
+        let output = usual.max(SHORT_ANSWER).min(self.model.most_output);
         let input = self.state().window.tokens;
         let next = match reached.limit {
             "spend" => Some(self.price_of(input, output).to_json()),
@@ -105,8 +105,8 @@ impl Managed<'_> {
         if left < FEWEST_TOKENS {
             return Err(Box::new(self.too_few(cost.tokens())));
         }
-        let mut most = self.voice.most_output.min(left);
-        if let Some(price) = &self.voice.price {
+        let mut most = self.model.most_output.min(left);
+        if let Some(price) = &self.model.price {
             let remaining = match account.limit == Money::MAX {
                 true => Money::MAX,
                 // What it spent last and what it no longer holds may not be written yet.
@@ -130,7 +130,7 @@ impl Managed<'_> {
     pub(super) fn price_of(&self, input: u64, output: u64) -> Money {
         let price =
             |price: Price| Money::of_tokens(input, price.input) + Money::of_tokens(output, price.output);
-        self.voice.price.map_or(Money::ZERO, price)
+        self.model.price.map_or(Money::ZERO, price)
     }
 
     /// Remembers why an answer ended. Where it continues with calls, the log says so here; else with the result.
@@ -179,7 +179,7 @@ impl Managed<'_> {
             Some(own) => {
                 (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".to_owned())
             }
-            None if most < self.voice.most_output => (
+            None if most < self.model.most_output => (
                 most,
                 "the thread's limits allow no more: raise them with --limit tokens=… or spend=…".to_owned(),
             ),

@@ -43,7 +43,7 @@ pub struct ForkPoint {
 #[derive(Debug, Clone)]
 pub struct Launch {
     /// What it carries out.
-    pub errand: ThreadKind,
+    pub kind: ThreadKind,
     /// The id of the directive or prompt.
     pub prompt: String,
     /// The project.
@@ -96,7 +96,7 @@ impl Launch {
     /// The launch as the first event keeps it.
     pub fn to_json(&self) -> Json {
         json!({
-            "errand": self.errand.as_str(),
+            "kind": self.kind.as_str(),
             "directive": self.prompt,
             "project": self.project.to_string_lossy(),
             "parent_id": self.parent.as_ref().map(ThreadId::as_str),
@@ -147,10 +147,11 @@ impl Launch {
         let messages = messages.map_err(|_| wrong("messages"))?;
         let of_prompt = json["prompt_messages"].as_u64().and_then(|count| usize::try_from(count).ok());
         Ok(Launch {
-            errand: match need("errand")?.as_str() {
+            // Logs of earlier versions call it `errand`.
+            kind: match text("kind").or_else(|| text("errand")).ok_or_else(|| wrong("kind"))?.as_str() {
                 "directive" => ThreadKind::Directive,
                 "prompt" => ThreadKind::Prompt,
-                _ => return Err(wrong("errand")),
+                _ => return Err(wrong("kind")),
             },
             prompt: need("directive")?,
             project: need("project")?.into(),

@@ -60,7 +60,7 @@ impl Listener for ModelListener<'_, '_> {
 
     fn accepts_empty_answer(&self) -> bool {
         // A directive's model that says nothing is asked to continue.
-        self.0.launch.errand == ThreadKind::Directive
+        self.0.launch.kind == ThreadKind::Directive
     }
 
     fn stop(&self) -> Option<Stop> {

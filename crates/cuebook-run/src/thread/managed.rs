@@ -73,7 +73,7 @@ pub(crate) struct Parts<'e> {
     pub(super) holder: Holder,
     pub(super) launch: &'e Launch,
     pub(super) thread_tools: &'e dyn ThreadTools,
-    pub(super) voice: &'e ChosenModel,
+    pub(super) model: &'e ChosenModel,
     pub(super) thread_hooks: &'e ThreadHooks<'e>,
     pub(super) secrets: &'e Secrets,
     pub(super) watch: &'e dyn Watch,
@@ -195,7 +195,7 @@ impl<'e> Managed<'e> {
     pub(super) fn new(parts: Parts<'e>, before: ThreadSetup) -> Managed<'e> {
         let ThreadSetup { cost, nudges, open_hooks, counted, full } = before;
         let (tokens, counted) = counted.unwrap_or_default();
-        let cost = Cost { unpriced: cost.unpriced || parts.voice.price.is_none(), ..cost };
+        let cost = Cost { unpriced: cost.unpriced || parts.model.price.is_none(), ..cost };
         let now = Instant::now();
         let state = State {
             unwritten: PendingWrites::default(),
@@ -203,7 +203,7 @@ impl<'e> Managed<'e> {
             window: Window {
                 tokens,
                 counted,
-                most_tokens: parts.voice.most_output,
+                most_tokens: parts.model.most_output,
                 full: false,
                 known_full: full,
             },
@@ -435,7 +435,7 @@ impl Ports for Managed<'_> {
     fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
         let (tools, outputs) = (self.thread_tools.tools(), self.thread_tools.outputs());
         let none = Tools::default();
-        let worded = self.voice.calls_in_text.then(|| text_mode::in_text(conversation, &tools));
+        let worded = self.model.calls_in_text.then(|| text_mode::in_text(conversation, &tools));
         let (messages, offered) = match &worded {
             Some(worded) => (worded.as_slice(), &none),
             None => (conversation, &*tools),
@@ -453,9 +453,9 @@ impl Ports for Managed<'_> {
                 most_tokens: Some(most_tokens),
                 deadline: Instant::now().checked_add(left),
             };
-            match self.voice.provider.ask(&ask, &ModelListener(self)) {
+            match self.model.provider.ask(&ask, &ModelListener(self)) {
                 Ok(mut answer) => {
-                    if self.voice.calls_in_text {
+                    if self.model.calls_in_text {
                         text_mode::find_calls(&mut answer, &tools);
                     }
                     tell_apart(&mut answer, turn, conversation);
@@ -596,13 +596,13 @@ impl Ports for Managed<'_> {
             return Ok(settled);
         }
         if ending == Ending::Full
-            && self.launch.errand == ThreadKind::Directive
+            && self.launch.kind == ThreadKind::Directive
             && matches!(settled, AfterAnswer::Again(_))
         {
             // Another thread goes on with what is too long for this one.
             return Ok(settled);
         }
-        let promised = !self.launch.outputs.is_empty() || self.launch.errand == ThreadKind::Prompt;
+        let promised = !self.launch.outputs.is_empty() || self.launch.kind == ThreadKind::Prompt;
         let is_whole = matches!(said, Reply::Structured { .. });
         match settled {
             // Asked again, it would be cut off again, and paid for again.

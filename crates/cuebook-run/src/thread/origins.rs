@@ -256,7 +256,7 @@ mod tests {
     fn a_log_without_spans_is_explained_as_unknown() {
         let message = Message::text(Role::User, "Hello.").to_json();
         let launch = json!({
-            "errand": "prompt", "directive": "demo", "project": "/p", "provider": "mock", "model": {"id": "m"},
+            "kind": "prompt", "directive": "demo", "project": "/p", "provider": "mock", "model": {"id": "m"},
             "context_window": 1000, "limits": ThreadLimits::defaults().to_json(), "capabilities": [], "messages": [message],
         });
         let id = ThreadId::known("demo/demo-1");

@@ -85,7 +85,7 @@ impl Engine {
         )?;
         let (messages, origins) = thread_tools.request()?;
         let launch = Launch {
-            errand: ThreadKind::Prompt,
+            kind: ThreadKind::Prompt,
             prompt: prompt.id.clone(),
             project: project.spaces.project().to_owned(),
             parent: None,
@@ -121,7 +121,7 @@ impl Engine {
         api: Api,
         opened: cuebook::sections::VisibilityOverrides,
     ) -> Result<Option<PromptTools<'_>>> {
-        match launch.errand {
+        match launch.kind {
             ThreadKind::Directive => Ok(None),
             ThreadKind::Prompt => self.prompt_tools(project, launch, (None, api), opened).map(Some),
         }

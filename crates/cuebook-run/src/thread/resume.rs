@@ -239,11 +239,11 @@ impl Engine {
         rebuilt.launch.unpriced = chosen.price.is_none();
         rebuilt.launch.model.id.clone_from(&chosen.model);
         rebuilt.launch.provider.clone_from(&chosen.provider.name);
-        if rebuilt.launch.errand == ThreadKind::Directive {
+        if rebuilt.launch.kind == ThreadKind::Directive {
             start::vouch(self, project, store, &mut rebuilt.launch, how.trust_log)?;
         }
         let launch = &rebuilt.launch;
-        let (thread_tools, has_changed) = match launch.errand {
+        let (thread_tools, has_changed) = match launch.kind {
             ThreadKind::Directive => {
                 let now = start::hash(project, &ItemId::new(&launch.prompt)?);
                 (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
@@ -260,7 +260,7 @@ impl Engine {
             }
         };
         if has_changed {
-            let what = if launch.errand == ThreadKind::Directive { "directive" } else { "prompt" };
+            let what = if launch.kind == ThreadKind::Directive { "directive" } else { "prompt" };
             payload["prompt_changed"] = json!(format!(
                 "the {what} has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
             ));
@@ -342,7 +342,7 @@ struct ResumedThread<'e> {
 /// from its signed file.
 pub(super) fn refuse_unconfirmed(record: &Record, launch: &Launch, command: &str) -> Result<()> {
     let capabilities: Vec<&str> = launch.capabilities.iter().collect();
-    if launch.errand == ThreadKind::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
+    if launch.kind == ThreadKind::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
         return Ok(());
     }
     let id = &record.id;

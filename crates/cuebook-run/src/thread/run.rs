@@ -317,7 +317,7 @@ impl Engine {
     ) -> Result<ThreadRun> {
         let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, .. } = rebuilt;
         let secrets = self.secrets(project)?;
-        let voice = self.voice(&chosen)?;
+        let model = self.chosen_model(&chosen)?;
         let thread_hooks = ThreadHooks::new(self, project.clone(), &launch)?;
         let own;
         let thread_tools: &dyn ThreadTools = match &thread_tools {
@@ -335,7 +335,7 @@ impl Engine {
             holder: holder.clone(),
             launch: &launch,
             thread_tools,
-            voice: &voice,
+            model: &model,
             thread_hooks: &thread_hooks,
             secrets: &secrets,
             watch,

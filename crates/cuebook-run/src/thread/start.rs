@@ -100,7 +100,7 @@ fn allowed(
     if let Some(parent) = &launch.parent {
         let first = first_event(store, parent, trusted)?;
         let above = Launch::from_json(&first.payload)?;
-        let above = match above.errand {
+        let above = match above.kind {
             ThreadKind::Directive if depth < DEEPEST => {
                 self::allowed(engine, project, store, &above, (depth + 1, trusted))?.2
             }
@@ -246,7 +246,7 @@ pub(crate) fn directive(
         entries.push(Entry::new(Kind::ContextInjected, reported));
     }
     let launch = Launch {
-        errand: ThreadKind::Directive,
+        kind: ThreadKind::Directive,
         prompt: wanted.id.to_string(),
         project: project.spaces.project().to_owned(),
         parent: parent.map(|parent| parent.id.clone()),

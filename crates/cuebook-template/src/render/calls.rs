@@ -77,8 +77,11 @@ impl<'r> Call<'_, 'r> {
         self.arg(at).map_or(Ok(Text::from(default)), |value| self.render.text_of(value))
     }
 
-    /// What lines begin with: a string, or so many spaces.
+    /// What the lines of JSON begin with: a string, or so many spaces. The JSON of a string has one line, so nothing is read for it.
     pub fn indent(&self, at: usize) -> Result<Option<String>> {
+        if self.value.value.as_str().is_some() {
+            return Ok(None);
+        }
         let Some(value) = self.some(at) else { return Ok(None) };
         Ok(Some(match value.value.as_str() {
             Some(with) => with.to_owned(),

@@ -191,7 +191,7 @@ impl IncludedPrompts {
 
 /// The error for a number that no included prompt has.
 pub(super) fn missing() -> Error {
-    let diagnostic = Diagnostic::new(Code::RenderFailed, "internal error: there is no such guest");
+    let diagnostic = Diagnostic::new(Code::RenderFailed, "internal error: the included prompt is missing");
     Error::new(ErrorKind::PromptRender, diagnostic)
 }
 
