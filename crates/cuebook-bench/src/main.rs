@@ -30,6 +30,7 @@ mod templates;
 mod threads;
 mod trust;
 mod warm;
+mod workers;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -55,12 +56,13 @@ const TABLES: &[Named] = &[
     ("threads", threads::run),
     ("trust", trust::run),
     ("warm", warm::run),
+    ("workers", workers::run),
 ];
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
-    if serve::be_an_end() || threads::be_a_crowd() {
+    if serve::be_an_end() || threads::be_a_crowd() || workers::be_a_worker() {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1);

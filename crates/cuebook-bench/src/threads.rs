@@ -34,13 +34,13 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// A project and a user on the disk of the build folder, who know one provider: the scripted server.
-struct TestProject {
-    project: TempDir,
-    user: TempDir,
+pub(crate) struct TestProject {
+    pub(crate) project: TempDir,
+    pub(crate) user: TempDir,
 }
 
 impl TestProject {
-    fn new(mock: &Mock) -> Result<TestProject, Box<dyn Error>> {
+    pub(crate) fn new(mock: &Mock) -> Result<TestProject, Box<dyn Error>> {
         let folder = folder()?;
         let place =
             TestProject { project: tempfile::tempdir_in(&folder)?, user: tempfile::tempdir_in(&folder)? };
@@ -63,7 +63,7 @@ impl TestProject {
         Ok(place)
     }
 
-    fn spaces(&self) -> Spaces {
+    pub(crate) fn spaces(&self) -> Spaces {
         Spaces::new(self.project.path(), Some(self.user.path()))
     }
 }
