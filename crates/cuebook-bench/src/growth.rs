@@ -19,8 +19,10 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use self::measure::Growth;
-use self::shape::{Project, Shape};
+use self::shape::Shape;
 use crate::place;
+
+pub use self::shape::Project;
 
 /// The largest growth exponent that is allowed.
 const MAX: f64 = 1.2;

@@ -22,6 +22,7 @@ mod python;
 mod race;
 mod rows;
 mod rye;
+mod scale;
 mod scoreboard;
 mod sections;
 mod serve;
@@ -30,7 +31,6 @@ mod templates;
 mod threads;
 mod trust;
 mod warm;
-mod workers;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -49,6 +49,7 @@ const TABLES: &[Named] = &[
     ("lsp", lsp::run),
     ("page", page::run),
     ("publish", publish::run),
+    ("scale", scale::run),
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),
     ("serve", serve::run),
@@ -56,13 +57,12 @@ const TABLES: &[Named] = &[
     ("threads", threads::run),
     ("trust", trust::run),
     ("warm", warm::run),
-    ("workers", workers::run),
 ];
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
-    if serve::be_an_end() || threads::be_a_crowd() || workers::be_a_worker() {
+    if serve::be_an_end() || threads::be_a_crowd() || scale::workers::be_a_worker() {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1);

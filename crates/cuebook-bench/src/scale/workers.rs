@@ -18,12 +18,13 @@ use cuebook_run::{
 use postgres::{Client, NoTls};
 use serde_json::json;
 
+use super::load;
 use crate::threads::TestProject;
 
 /// The word that makes a copy of this program a worker.
 const WORD: &str = "--worker";
 /// Where the server is.
-const SERVER: &str = "CUEBOOK_TEST_POSTGRES";
+pub const SERVER: &str = "CUEBOOK_TEST_POSTGRES";
 /// Turns of one thread.
 const TURNS: usize = 5;
 /// How many threads each worker runs at once.
@@ -64,20 +65,34 @@ pub fn be_a_worker() -> bool {
     true
 }
 
-/// Prints the rows. Words behind the name of the table are numbers: threads of a rate, parked threads, threads of the fleet, and
-/// seconds between two kills.
-pub fn run() -> Result<(), Box<dyn Error>> {
-    let url = std::env::var(SERVER).map_err(|_| format!("{SERVER} names no PostgreSQL"))?;
-    let numbers: Vec<usize> = std::env::args().skip(2).filter_map(|word| word.parse().ok()).collect();
-    let number = |index: usize, usual: usize| numbers.get(index).copied().unwrap_or(usual);
+/// How much is measured.
+pub struct Sizes {
+    /// Threads of each rate.
+    pub threads: usize,
+    /// Threads that wait for a person.
+    pub parked: usize,
+    /// Threads of the fleet whose workers are killed.
+    pub fleet: usize,
+    /// The time between two kills.
+    pub kill: Duration,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { threads: 200, parked: 10_000, fleet: 10_000, kill: Duration::from_secs(10) }
+    }
+}
+
+/// Prints the rows.
+pub fn run(url: &str, sizes: &Sizes) -> Result<(), Box<dyn Error>> {
     println!(
         "workers: turns per second on one PostgreSQL; {TURNS} turns a thread, {CONCURRENCY} threads a worker"
     );
     for workers in [1, 2, 4, 8] {
-        rate(&url, workers, number(0, 200))?;
+        rate(url, workers, sizes.threads)?;
     }
-    parked(&url, number(1, 10_000))?;
-    fleet(&url, number(2, 10_000), Duration::from_secs(number(3, 10) as u64))
+    parked(url, sizes.parked)?;
+    fleet(url, sizes.fleet, sizes.kill)
 }
 
 /// A schema, a project and a model.
@@ -308,10 +323,4 @@ fn counted(event: &cuebook_run::Event) -> Money {
         Kind::CognitionPartial => Money::from_units(payload["counted_spend"].as_f64().unwrap_or(0.0)),
         _ => Money::ZERO,
     }
-}
-
-/// The load of this machine: other programs take a part of it.
-fn load() -> String {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split(' ').next().unwrap_or_default().to_owned()
 }
