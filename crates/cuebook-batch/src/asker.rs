@@ -126,15 +126,7 @@ impl<'a> Live<'a> {
         let most = most_cost(model, question);
         if !self.spend.hold(most) {
             let limit = self.spend.limit().unwrap_or(Money::ZERO);
-            let currency = &model.chosen().provider.currency;
-            self.end(Problem {
-                code: Code::NotAsked.as_str().to_owned(),
-                message: format!(
-                    "the limit of {limit} {currency} does not allow this row: {} {currency} are spent, and the row costs at most {most} {currency}",
-                    self.spend.spent()
-                ),
-                hint: Some("run the same command again with a higher --limit-spend".to_owned()),
-            });
+            self.end(limit_reached(model, limit, self.spend.spent(), most));
             return Ok(Asked::Open);
         }
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -199,6 +191,18 @@ impl Asker for Live<'_> {
             self.land(key);
             return asked;
         }
+    }
+}
+
+/// That a question costs more than the limit allows.
+pub(crate) fn limit_reached(model: &PromptModel, limit: Money, spent: Money, most: Money) -> Problem {
+    let currency = &model.chosen().provider.currency;
+    Problem {
+        code: Code::NotAsked.as_str().to_owned(),
+        message: format!(
+            "the limit of {limit} {currency} does not allow this row: {spent} {currency} are spent, and the row costs at most {most} {currency}"
+        ),
+        hint: Some("run the same command again with a higher --limit-spend".to_owned()),
     }
 }
 

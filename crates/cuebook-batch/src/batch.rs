@@ -1,6 +1,7 @@
 //! The steps of a batch: check all rows, ask, write.
 
 mod checked;
+mod jobs;
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -31,6 +32,7 @@ use crate::spend::Spend;
 use checked::Checker;
 
 pub use checked::Checked;
+pub use jobs::{Pending, Via, Waiting};
 
 /// The stack of a thread that renders and asks.
 const STACK: usize = 4 << 20;
@@ -224,6 +226,7 @@ impl Batch {
     /// That the data cannot be read or the journal not be written. A row that fails is part of the output.
     pub fn ask(&self, checked: &Checked, progress: &dyn Progress, stop: &Stop) -> Result<Ended> {
         let Some(journal) = &self.journal else { return Ok(Ended::default()) };
+        self.refuse_jobs(journal)?;
         let spend = Spend::new(self.plan.limit, journal.spent());
         let live = Live::new(journal, &spend, stop);
         let rows = self.rows()?;

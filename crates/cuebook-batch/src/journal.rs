@@ -179,8 +179,18 @@ impl Journal {
     ///
     /// An error of files; the batch must not go on then.
     pub fn answered(&self, key: Key, answer: &Answered) -> Result<()> {
+        self.collected(key, answer)?;
+        self.sync()
+    }
+
+    /// Keeps an answer that the provider keeps too. It is on disk when [`Journal::job`] returns.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::answered`].
+    pub fn collected(&self, key: Key, answer: &Answered) -> Result<()> {
         let cost = answer.cost;
-        self.append(answer.to_json(key), |state, place| {
+        self.write(answer.to_json(key), |state, place| {
             state.note(key, place);
             state.answered += 1;
             state.spent = state.spent + cost;
@@ -195,10 +205,12 @@ impl Journal {
     pub fn failed(&self, key: Key, failed: &Failed) -> Result<()> {
         let run = self.state().run;
         let cost = failed.cost;
-        self.append(failed.to_json(key, run), |state, place| {
+        self.write(failed.to_json(key, run), |state, place| {
             state.note(key, place);
             state.spent = state.spent + cost;
-        })
+        })?;
+        // The next run asks again in any case, so only what was paid must be on disk.
+        if cost == Money::ZERO { Ok(()) } else { self.sync() }
     }
 
     /// Keeps what became of a job: it was submitted, or it is over (`"over": true`).
@@ -222,31 +234,46 @@ impl Journal {
         })
     }
 
-    /// Writes a line, and waits until it is on disk. Lines that come meanwhile share one sync.
+    /// Writes a line, and waits until it is on disk.
     fn append(&self, line: Json, note: impl FnOnce(&mut State, u64)) -> Result<()> {
+        self.write(line, note)?;
+        self.sync()
+    }
+
+    /// Writes a line.
+    fn write(&self, line: Json, note: impl FnOnce(&mut State, u64)) -> Result<()> {
         let mut bytes = line.to_string().into_bytes();
         bytes.push(b'\n');
-        let failed = |error: &io::Error| files::write_error(&self.name(), error);
         let mut state = self.state();
         if state.broken {
-            return Err(failed(&io::Error::other("an earlier write has failed")));
+            return Err(self.write_failed(&io::Error::other("an earlier write has failed")));
         }
         let place = state.length;
         if let Err(error) = state.file.write_all(&bytes) {
             // Half of a line would join the next one. If it cannot be taken back, nothing more is written.
             let back = state.file.set_len(place);
             state.broken |= back.is_err();
-            return Err(failed(&error));
+            return Err(self.write_failed(&error));
         }
         state.length += bytes.len() as u64;
-        let end = state.length;
         note(&mut state, place);
+        Ok(())
+    }
+
+    fn write_failed(&self, error: &io::Error) -> Error {
+        files::write_error(&self.name(), error)
+    }
+
+    /// Waits until all that was written is on disk. Lines that come meanwhile share one sync.
+    fn sync(&self) -> Result<()> {
+        let mut state = self.state();
+        let end = state.length;
         while state.synced < end {
+            if state.broken {
+                return Err(self.write_failed(&io::Error::other("a write of another row has failed")));
+            }
             if state.syncing {
                 state = self.synced.wait(state).unwrap_or_else(PoisonError::into_inner);
-                if state.broken {
-                    return Err(failed(&io::Error::other("a write of another row has failed")));
-                }
                 continue;
             }
             state.syncing = true;
@@ -261,7 +288,7 @@ impl Journal {
             }
             self.synced.notify_all();
             if let Err(error) = synced {
-                return Err(failed(&error));
+                return Err(self.write_failed(&error));
             }
         }
         Ok(())

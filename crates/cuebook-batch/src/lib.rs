@@ -19,7 +19,8 @@
 //! | `asker` | who answers them: the model, or the journal alone |
 //! | `line` | a row of the output |
 //! | [`output`] | writes the output whole |
-//! | `batch` | the steps |
+//! | `batch` | the steps, and the batch interfaces of providers |
+//! | [`report`] | what an output says in numbers |
 
 mod asker;
 mod batch;
@@ -33,10 +34,11 @@ pub mod output;
 mod pipeline;
 mod plan;
 mod problem;
+pub mod report;
 pub mod rows;
 mod speaker;
 mod spend;
 
-pub use batch::{Batch, Checked, Ended, Progress, Stage, Written};
+pub use batch::{Batch, Checked, Ended, Pending, Progress, Stage, Via, Waiting, Written};
 pub use plan::{Form, JudgePlan, Plan};
 pub use problem::Problem;

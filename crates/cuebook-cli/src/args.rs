@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::error::{did_you_mean, nearest};
 
-pub use batch::BatchArgs;
+pub use batch::{BatchArgs, BatchCommand, ReportArgs, Via};
 pub use check::{CheckArgs, CheckOutput};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;

@@ -1,6 +1,6 @@
 //! A server that answers like a provider of models, from a script.
 //!
-//! It speaks the interfaces of OpenAI (chat and responses), Anthropic and Gemini, whole and as a stream, and does what real
+//! It speaks the interfaces of OpenAI (chat and responses), Anthropic and Gemini, whole, as a stream and as jobs of many requests, and does what real
 //! servers do on bad days: errors, slow and broken replies, garbage. `cuebook mock`, tests and benchmarks use it: threads and sockets
 //! of the standard library, a port of this machine that the system picks, every request remembered.
 //!
@@ -26,6 +26,7 @@
 
 mod api;
 mod http;
+mod jobs;
 mod reply;
 mod request;
 mod script;

@@ -16,6 +16,8 @@ pub struct Script {
     maker: Option<Maker>,
     forever: bool,
     pub(crate) forgetful: bool,
+    /// How often a job is asked about before it is done.
+    pub(crate) polls: usize,
 }
 
 impl fmt::Debug for Script {
@@ -84,6 +86,12 @@ impl Script {
     /// The last reply answers all further requests.
     pub fn forever(mut self) -> Script {
         self.forever = true;
+        self
+    }
+
+    /// Jobs of batch interfaces are done when they were asked about more often than this.
+    pub fn polls(mut self, polls: usize) -> Script {
+        self.polls = polls;
         self
     }
 
@@ -167,6 +175,10 @@ fn from_entry(entry: &serde_json::Map<String, Json>) -> Result<Reply, String> {
                 headers.iter().try_fold(reply, |reply, (name, value)| {
                     Ok::<_, String>(reply.header(name.clone(), text(name, value)?))
                 })?
+            }
+            "hang_up" => {
+                let hang_up = value.as_bool().ok_or("`hang_up` must be true or false")?;
+                Reply { hang_up, ..reply }
             }
             "first_byte_ms" => reply.first_byte_after(Duration::from_millis(number(key, value)?)),
             "pause_ms" => reply.pause(Duration::from_millis(number(key, value)?)),

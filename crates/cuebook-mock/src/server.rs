@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use crate::api::Api;
 use crate::http::{self, Incoming};
+use crate::jobs::{JobReply, Jobs};
 use crate::request::Request;
 use crate::speak;
 use crate::{Reply, Script};
@@ -21,6 +22,7 @@ const STACK: usize = 128 << 10;
 #[derive(Default)]
 struct State {
     script: Script,
+    jobs: Jobs,
     requests: Vec<Request>,
     open: HashMap<u64, TcpStream>,
     connections: u64,
@@ -198,6 +200,22 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(4 << 10, stream);
     while let Some(incoming) = http::read(&mut reader)? {
         let leaves = incoming.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        let job = {
+            let mut state = shared.state();
+            let State { jobs, script, .. } = &mut *state;
+            jobs.answer(&incoming, script)
+        };
+        if let Some(mut job) = job {
+            let mut asked = std::mem::take(&mut job.asked);
+            asked.push(request(incoming));
+            shared.state().requests.extend(asked);
+            shared.changed.notify_all();
+            send_job(&mut out, &job)?;
+            if leaves {
+                break;
+            }
+            continue;
+        }
         let (request, reply) = {
             let mut state = shared.state();
             let request = request(incoming);
@@ -228,6 +246,20 @@ fn request(incoming: Incoming) -> Request {
         stream,
         at: incoming.at,
     }
+}
+
+/// Sends what is said of a job.
+fn send_job(out: &mut TcpStream, job: &JobReply) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {} {}\r\ncontent-type: {}\r\ncontent-length: {}\r\n\r\n",
+        job.status,
+        http::reason(job.status),
+        job.kind,
+        job.body.len()
+    );
+    out.write_all(head.as_bytes())?;
+    out.write_all(job.body.as_bytes())?;
+    out.flush()
 }
 
 /// Sends a reply; says whether the connection is good for another one.

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Format, Inputs};
 
 /// `batch`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "Examples:
   cuebook batch greeting people.csv                                      render each row, as JSON lines
   cuebook batch greeting people.csv --as messages --out greetings.jsonl
@@ -17,15 +18,20 @@ use super::{Format, Inputs};
   cuebook batch classify tickets.csv --map body=ticket --run --model gpt-5-mini --out answers.jsonl
   cuebook batch classify tickets.jsonl --run --judge quality=judges/quality --out answers.jsonl
 
+  cuebook batch classify tickets.jsonl --run --via openai-batch --no-wait --out answers.jsonl
+
 Run the same command again after a crash: Cuebook keeps each answer in a journal beside the output and does not ask for it \
   twice. Exit code 1 if a row has an error. More: cuebook help batch")]
 pub struct BatchArgs {
+    /// What is done with an output.
+    #[command(subcommand)]
+    pub command: Option<BatchCommand>,
     /// The prompt: an id, or the path of its file or folder
-    #[arg(value_name = "PROMPT")]
-    pub prompt: String,
+    #[arg(value_name = "PROMPT", required = true)]
+    pub prompt: Option<String>,
     /// The rows: a .csv, .jsonl, .ndjson or .parquet file; each column fills the variable of its name
-    #[arg(value_name = "DATA")]
-    pub data: PathBuf,
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Option<PathBuf>,
     /// Use a column for a variable with another name; repeatable
     #[arg(long = "map", value_name = "COLUMN=VARIABLE")]
     pub columns: Vec<String>,
@@ -59,6 +65,15 @@ pub struct BatchArgs {
     /// Use this provider, even if the prompt names another; CUEBOOK_PROVIDER sets it for every command
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
+    /// Ask through the provider's batch interface: later, at half the price
+    #[arg(long, value_name = "INTERFACE", requires = "run", value_enum)]
+    pub via: Option<Via>,
+    /// Submit the jobs, or collect those that are complete, and do not wait for the others
+    #[arg(long, requires = "via")]
+    pub no_wait: bool,
+    /// The seconds between two looks at a job
+    #[arg(long, value_name = "SECONDS", requires = "via", default_value = "30", value_parser = amount)]
+    pub poll: f64,
     /// A prompt that judges each answer; its outputs become columns that begin with NAME; repeatable
     #[arg(long = "judge", value_name = "[NAME=]PROMPT", requires = "run")]
     pub judges: Vec<String>,
@@ -76,7 +91,49 @@ pub struct BatchArgs {
     pub inputs: Inputs,
 }
 
-/// An amount of money.
+/// The batch interface of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Via {
+    /// OpenAI's
+    #[value(name = "openai-batch")]
+    OpenAi,
+    /// Anthropic's
+    #[value(name = "anthropic-batch")]
+    Anthropic,
+}
+
+/// What is done with an output.
+#[derive(Debug, Clone, Subcommand)]
+pub enum BatchCommand {
+    /// Report pass rates, agreement, costs and times of an output
+    Report(ReportArgs),
+}
+
+/// `batch report`
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  cuebook batch report answers.jsonl
+  cuebook batch report answers.jsonl --verdict label --verdict quality_passed
+  cuebook batch report answers.jsonl --html report.html
+  cuebook batch report answers.jsonl --json
+
+Each two columns of verdicts are compared: the share of equal rows, and Cohen's kappa with its confidence interval (95 %).")]
+pub struct ReportArgs {
+    /// The output: a .jsonl, .csv or .parquet file
+    #[arg(value_name = "OUTPUT")]
+    pub output: PathBuf,
+    /// A column with verdicts, of a judge or of people; repeatable [default: columns with few different values]
+    #[arg(long = "verdict", value_name = "COLUMN")]
+    pub verdicts: Vec<String>,
+    /// Also write the report as an HTML page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// The text before the names of the columns that Cuebook added
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub prefix: String,
+}
+
+/// An amount: of money, or of time.
 fn amount(text: &str) -> Result<f64, String> {
     let amount = text.trim().parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
     amount.ok_or_else(|| "write an amount, as in 2.50".to_owned())

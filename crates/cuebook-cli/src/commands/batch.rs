@@ -2,31 +2,41 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_batch::output::{Lines, Output};
-use cuebook_batch::{Batch, Checked, Ended, Form, JudgePlan, Plan, Written};
+use cuebook_batch::report::Wanted;
+use cuebook_batch::{Batch, Checked, Ended, Form, JudgePlan, Pending, Plan, Waiting, Written};
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_run::provider::Stop;
 use cuebook_run::{Engine, Money, Settings, Watch as _};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
-use crate::args::{BatchArgs, Format, Options};
+use crate::args::{BatchArgs, BatchCommand, Format, Options, ReportArgs, Via};
 use crate::batch_progress::BatchProgress;
 use crate::inputs::{self, bad_input};
 use crate::interrupt::Interrupted;
 use crate::output::{Failure, Outcome, print_findings, print_json, say};
 
 pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
+    if let Some(BatchCommand::Report(args)) = &args.command {
+        return report(args, options);
+    }
+    let (Some(prompt), Some(data)) = (&args.prompt, &args.data) else {
+        return Err(
+            bad_input("a prompt and a data file are needed", "cuebook batch --help has examples").into()
+        );
+    };
     let book = options.book()?;
     if args.run && args.out.is_none() {
         let hint = "name a file for the answers: --out answers.jsonl. The journal beside it makes sure that no answer is paid twice";
         return Err(bad_input("--run needs an output file", hint).into());
     }
     let given = with_choice(&book, options, || {
-        let given = inputs::read(Some(&args.prompt), &args.inputs, &book)?;
+        let given = inputs::read(Some(prompt), &args.inputs, &book)?;
         book.prepare(&given.prompt, &given.context)?;
         Ok(given)
     })?;
@@ -40,7 +50,7 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
     let engine = Engine::new(Spaces::of_project(&project)).with_settings(settings);
     let plan = Plan {
         prompt: given.prompt,
-        data: args.data.clone(),
+        data: data.clone(),
         output: args.out.clone(),
         form: form(args)?,
         run: args.run,
@@ -58,6 +68,19 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
     };
     let batch = Batch::open(book, &engine, plan, args.dry_run)?;
     go(&batch, args, options)
+}
+
+fn report(args: &ReportArgs, options: &Options) -> Outcome {
+    let wanted = Wanted { verdicts: args.verdicts.clone(), prefix: args.prefix.clone() };
+    let report = cuebook_batch::report::report(&args.output, &wanted)?;
+    if let Some(path) = &args.html {
+        cuebook::files::write_atomic(path, &path.to_string_lossy(), report.to_html().as_bytes())?;
+    }
+    match options.json {
+        true => print_json(&report.to_json())?,
+        false => crate::output::print_text(&report.to_text())?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn form(args: &BatchArgs) -> Result<Option<Form>> {
@@ -117,7 +140,7 @@ fn go(batch: &Batch, args: &BatchArgs, options: &Options) -> Outcome {
     let interrupted = Interrupted::new();
     let stop = interrupted.stop().unwrap_or_else(|| Stop::when(|| false));
     let progress = BatchProgress::new(batch.currency().map(str::to_owned), options.json);
-    let data = args.data.to_string_lossy();
+    let data = args.data.as_deref().unwrap_or(std::path::Path::new("")).to_string_lossy();
     // A render sends nothing, so nothing has to be known before.
     let checked = match args.run || args.dry_run {
         true => Some(batch.check(&progress, &stop)?),
@@ -139,7 +162,25 @@ fn go(batch: &Batch, args: &BatchArgs, options: &Options) -> Outcome {
         if !options.json {
             estimate(batch, checked).iter().for_each(say);
         }
-        ended = batch.ask(checked, &progress, &stop)?;
+        ended = match args.via {
+            None => batch.ask(checked, &progress, &stop)?,
+            Some(via) => {
+                let waiting = Waiting {
+                    via: match via {
+                        Via::OpenAi => cuebook_batch::Via::OpenAi,
+                        Via::Anthropic => cuebook_batch::Via::Anthropic,
+                    },
+                    waits: !args.no_wait,
+                    pause: Duration::try_from_secs_f64(args.poll).unwrap_or(Duration::MAX),
+                };
+                let (ended, pending) = batch.ask_via(waiting, &progress, &stop)?;
+                if !pending.is_empty() && !ended.stopped {
+                    progress.end();
+                    return under_way(&pending, &ended, options);
+                }
+                ended
+            }
+        };
         progress.end();
         if ended.stopped {
             return Err(stopped(batch, &ended).into());
@@ -149,6 +190,21 @@ fn go(batch: &Batch, args: &BatchArgs, options: &Options) -> Outcome {
     let written = batch.write(to, (checked.as_ref(), &ended), &progress, &stop).map_err(to_failure)?;
     progress.end();
     summary(batch, args, options, (checked.as_ref(), &ended, &written))
+}
+
+/// Names the jobs that another run collects.
+fn under_way(pending: &[Pending], ended: &Ended, options: &Options) -> Outcome {
+    if options.json {
+        let jobs: Vec<Json> =
+            pending.iter().map(|job| json!({"id": job.id, "questions": job.questions})).collect();
+        print_json(&json!({"jobs": jobs, "requests": ended.sent, "spent": ended.spent.to_json()}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for job in pending {
+        say(format_args!("a job with {} is under way: {}", count(job.questions, "question"), job.id));
+    }
+    say("run the same command again to collect the answers");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A reader of stdout that has enough is no failure.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::setup::{Setup, asked, echo, err};
 
-const JUDGE: &str = "---\nmodel: mock-model\ninputs:\n  answer: {kind: string}\n  question: {kind: string}\n\
+pub const JUDGE: &str = "---\nmodel: mock-model\ninputs:\n  answer: {kind: string}\n  question: {kind: string}\n\
                      outputs:\n  stars: {kind: integer}\n---\nsystem:\nJudge this.\n\nuser:\n{{ question }}: {{ answer }}\n";
 
 fn judged() -> Setup {

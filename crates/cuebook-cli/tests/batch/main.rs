@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
 
 mod ask;
+mod jobs;
 mod judge;
 mod kill;
 mod memory;
+mod report;
 mod rows;
 mod setup;
 #[path = "../support/mod.rs"]

@@ -76,8 +76,8 @@ impl ReplyListener for Saved<'_> {
 }
 
 impl HttpProvider {
-    /// Sends a request and writes the reply into `to`. It is sent again where that may help: what fails in the middle of a reply is
-    /// reported, because a part of it is written already.
+    /// Sends a request and writes the reply into `to`. It is sent again where that may help. What fails in the middle of a reply is
+    /// reported, because a part of it is written already, and so is a failure that leaves open whether a `POST` has arrived.
     ///
     /// # Errors
     ///
@@ -127,7 +127,10 @@ impl HttpProvider {
             };
             failure.said = began;
             failure.scrub(&all);
-            let Some(pause) = self.again(&mut failure, attempt, None) else {
+            // What may have arrived is not sent again: it may have begun something that costs money.
+            let may_have_arrived = exchange.method == Method::Post && !refused;
+            let pause = self.again(&mut failure, attempt, None).filter(|_| !may_have_arrived);
+            let Some(pause) = pause else {
                 failure.attempts = attempt + 1;
                 return Err(unheard(*failure));
             };

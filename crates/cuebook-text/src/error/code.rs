@@ -221,6 +221,7 @@ codes! {
     CB904 BatchBusy "batch-busy" Error "Another process works on the same batch"
     CB905 BadJournal "bad-journal" Error "The journal of a batch is damaged"
     CB906 NotAsked "not-asked" Error "A batch ended before it sent a row to the model"
+    CB907 JobFailed "job-failed" Error "A job of a provider's batch interface failed"
 }
 
 impl Code {
