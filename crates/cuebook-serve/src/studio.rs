@@ -1,7 +1,8 @@
 //! `cuebook studio`: one page in the browser, served from this machine to its user.
 //!
 //! The page and its script come from the program, so nothing is fetched from elsewhere. Calls are POST requests with JSON, and every
-//! one needs the token. [`render`] and [`files`] answer while the user types. [`decide`] records choices with the same functions as the
+//! one needs the token. [`render`] and [`files`] answer while the user types; what is asked at every key comes over one line
+//! ([`live`]). [`decide`] records choices with the same functions as the
 //! command line, bound to the content that the page showed. What measures, proves or runs goes through the command line itself
 //! ([`commands`]). The editor of the page speaks with the language server ([`editor`]).
 
@@ -10,6 +11,7 @@ mod commands;
 mod decide;
 mod editor;
 mod files;
+mod live;
 mod render;
 mod threads;
 
@@ -102,10 +104,13 @@ fn app(parts: Parts, guard: Guard) -> Router {
     Router::new()
         .fallback(move |request: Request| answer(parts.clone(), request))
         .layer(from_fn(move |request, next| body::read(budget.clone(), request, next)))
-        .layer(from_fn(move |request: Request, next: axum::middleware::Next| {
+        .layer(from_fn(move |mut request: Request, next: axum::middleware::Next| {
             let guard = guard.clone();
             async move {
                 let is_asset = is_asset(&request);
+                if live::is_live(&request) {
+                    live::show_token(&mut request);
+                }
                 match guard.refuse_page(request.headers(), is_asset) {
                     Some(refusal) => refusal,
                     None => {
@@ -127,6 +132,10 @@ fn is_asset(request: &Request) -> bool {
 async fn answer(parts: Arc<Parts>, request: Request) -> Response {
     if is_asset(&request) {
         return assets::response(request.uri().path());
+    }
+    if live::is_live(&request) {
+        let refusal = json!({"error": {"message": "this address is for a web socket"}});
+        return live::answer(parts, request).unwrap_or_else(|| reply(StatusCode::UPGRADE_REQUIRED, &refusal));
     }
     let Some(call) = request.uri().path().strip_prefix("/api/").map(str::to_owned) else {
         return reply(StatusCode::NOT_FOUND, &json!({"error": {"message": "there is no such page"}}));

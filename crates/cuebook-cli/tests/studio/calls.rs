@@ -1,8 +1,9 @@
 //! The calls of the page, and attacks on them.
 
+use std::io::{Read, Write};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::server::{Studio, write};
 
@@ -50,6 +51,81 @@ fn only_a_page_of_this_server_with_the_token_is_answered() {
     ] {
         assert_eq!(status(&head), expected, "{what}");
     }
+}
+
+/// The head of a request for a web socket, with the key of RFC 6455.
+fn socket_head(port: u16, protocols: &str) -> String {
+    format!(
+        "GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: {protocols}\r\n"
+    )
+}
+
+#[test]
+fn the_live_line_needs_the_token_and_answers_calls() {
+    let studio = Studio::of(GREETING, &[]);
+    let (port, token) = (studio.port, &studio.token);
+    let good = socket_head(port, &format!("cuebook, {token}"));
+    let plain = format!(
+        "GET /api/live HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n"
+    );
+    for (what, head, expected) in [
+        ("no token", socket_head(port, "cuebook"), 401),
+        ("a wrong token", socket_head(port, &format!("cuebook, {}", "0".repeat(64))), 401),
+        ("the token in another place", socket_head(port, &format!("{token}, cuebook")), 401),
+        ("another name", good.replace("Host: 127.0.0.1", "Host: evil.example"), 403),
+        ("another origin", format!("{good}Origin: https://evil.example\r\n"), 403),
+        ("a page of another port", format!("{good}Origin: http://127.0.0.1:1\r\n"), 403),
+        ("a cross-site request", format!("{good}Sec-Fetch-Site: cross-site\r\n"), 403),
+        ("no web socket", plain, 426),
+    ] {
+        assert_eq!(studio.send(&head, "").0, expected, "{what}");
+    }
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "{good}Origin: http://127.0.0.1:{port}\r\nSec-Fetch-Site: same-origin\r\n\r\n").unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    assert!(head.starts_with("http/1.1 101") && head.contains("s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
+    // Frames of texts. A client masks what it sends; a mask of zeros changes nothing.
+    let mut ask = |text: &str| {
+        let length = u16::try_from(text.len()).unwrap().to_be_bytes();
+        stream
+            .write_all(&[&[0x81, 0x80 | 126, length[0], length[1], 0, 0, 0, 0], text.as_bytes()].concat())
+            .unwrap();
+        let mut head = [0; 2];
+        stream.read_exact(&mut head).unwrap();
+        let length = match head[1] {
+            126 => {
+                let mut long = [0; 2];
+                stream.read_exact(&mut long).unwrap();
+                usize::from(u16::from_be_bytes(long))
+            }
+            short => usize::from(short),
+        };
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        (head[0], body)
+    };
+    let padding = " ".repeat(200);
+    let mut call = |request: Json| {
+        let (kind, body) = ask(&format!("{request}{padding}"));
+        assert_eq!(kind, 0x81);
+        serde_json::from_slice::<Json>(&body).unwrap()
+    };
+    let arguments = json!({"id": "greeting", "values": {"name": "Ada"}, "texts": {"prompts/partials/tone.md": "Be brief.\n"}});
+    let answer = call(json!({"id": 7, "call": "render", "arguments": arguments}));
+    assert_eq!(answer["id"], 7);
+    assert_eq!(answer["document"]["explanation"]["text"], "Hello Ada.\nBe brief.", "{answer}");
+    let answer = call(json!({"id": 8, "call": "render", "arguments": {"id": "nothing"}}));
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(8), &json!("CB101")), "{answer}");
+    // What is no call ends the line.
+    let (kind, _) = ask(&format!("nonsense{padding}"));
+    assert_eq!(kind, 0x88);
 }
 
 #[test]

@@ -77,7 +77,7 @@ async fn serve(stream: TcpStream, app: Router, connection: Connection, stop: Can
     let service = TowerToHyperService::new(app.layer(Extension(connection.clone())));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
-    let mut served = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut served = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let mut is_ending = false;
     loop {
         tokio::select! {

@@ -8,7 +8,7 @@ import { python } from "@codemirror/lang-python";
 import { yaml, yamlFrontmatter } from "@codemirror/lang-yaml";
 import { syntaxHighlighting } from "@codemirror/language";
 import { EditorSelection, EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, keymap } from "@codemirror/view";
+import { Decoration, type DecorationSet, keymap, ViewPlugin } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useSignalEffect } from "@preact/signals";
 import { basicSetup, EditorView } from "codemirror";
@@ -87,8 +87,9 @@ export function Editor() {
       basicSetup, languageOf(name), theme, syntaxHighlighting(classHighlighter), marked, EditorView.lineWrapping, EditorView.cspNonce.of(nonce),
       EditorView.contentAttributes.of({ "aria-label": `Source of ${name}` }),
       keymap.of([{ key: "Mod-s", preventDefault: true, run: () => { void save(name); return true; } }, ...defaultKeymap]),
+      // Before the editor draws the change, so that the server renders meanwhile.
+      ViewPlugin.define(() => ({ update: (update) => { if (update.docChanged) edit(name, update.state.doc.toString()); } })),
       EditorView.updateListener.of((update) => {
-        if (update.docChanged) edit(name, update.state.doc.toString());
         if (update.docChanged || update.selectionSet) {
           const byte = offsetsOf(update.state.doc.toString()).byte(update.state.selection.main.head);
           cursor.value = { file: name, byte };

@@ -1,8 +1,8 @@
 // The live result: a tab for each way to look at the rendered prompt.
 
-import { computed, signal, useSignalEffect } from "@preact/signals";
+import { computed, effect, signal, useSignalEffect } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { call, command, type Failure } from "./api";
 import { Form } from "./form";
 import { count, FailureView, Json } from "./parts";
@@ -72,11 +72,9 @@ function TextView() {
   const built = useRef<typeof lastGood.value | undefined>(undefined);
   const shown = useRef<string[]>([]);
 
-  // The text, and in it what the place of the editor's cursor has produced.
-  useSignalEffect(() => {
-    const explanation = lastGood.value, where = cursor.value, element = host.current;
-    if (!element) return;
-    if (built.current !== explanation) {
+  const build = () => {
+    const explanation = lastGood.value, element = host.current;
+    if (element && built.current !== explanation) {
       built.current = explanation;
       const parts = (explanation?.spans ?? []).map((span) => {
         const text = explanation!.text.slice(offsets.value.unit(span.start), offsets.value.unit(span.end));
@@ -101,6 +99,15 @@ function TextView() {
       current.value = -1;
       selected.value = [];
     }
+  };
+  // At once, not after the next frame as `useSignalEffect` does.
+  useEffect(() => effect(build), []);
+
+  // What the place of the editor's cursor has produced.
+  useSignalEffect(() => {
+    const explanation = lastGood.value, where = cursor.value, element = host.current;
+    if (!element) return;
+    build();
     let first: Element | null = null;
     explanation?.spans.forEach(({ origin }, at) => {
       const hit = !!where && origin.file === where.file && origin.start !== undefined &&

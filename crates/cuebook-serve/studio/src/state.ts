@@ -1,7 +1,7 @@
 // The state of the page, as signals. What a link can restore is in `place`.
 
 import { computed, effect, signal } from "@preact/signals";
-import { call, CallError, type Failure } from "./api";
+import { call, CallError, callLive, type Failure } from "./api";
 import { Offsets } from "./offsets";
 
 export type View = "prompts" | "decide" | "threads";
@@ -273,12 +273,13 @@ async function render(request: { id: string; [key: string]: unknown }) {
   const mine = (running = new AbortController());
   const began = performance.now();
   try {
-    const next = await call<Result>("render", request, mine.signal);
+    const next = await callLive<Result>("render", request, mine.signal);
     if (mine.signal.aborted) return;
+    // The text comes first; what else shows the result follows.
+    if (next.explanation) lastGood.value = next.explanation;
     result.value = next;
     failure.value = next.error ?? null;
-    if (next.explanation) lastGood.value = next.explanation;
-    else if (lastGood.value?.prompt.id !== request.id) lastGood.value = null;
+    if (!next.explanation && lastGood.value?.prompt.id !== request.id) lastGood.value = null;
   } catch (error) {
     if (mine.signal.aborted) return;
     failure.value = error instanceof CallError ? error.failure : { message: String(error) };

@@ -30,10 +30,15 @@ export default async function attack() {
         blind: await ask("api/prompts", { method: "POST", body: "{}", mode: "no-cors" }),
         page: await ask("", {}),
         script: await new Promise((done) => { const script = document.createElement("script"); script.src = `${base}app.js`; script.onload = () => done("ran"); script.onerror = () => done("refused"); document.head.append(script); }),
+        socket: await new Promise((done) => {
+          const socket = new WebSocket(`${base.replace("http", "ws")}api/live`, ["cuebook", token]);
+          socket.onopen = () => done("open");
+          socket.onerror = () => done("refused");
+        }),
         framed,
       };
     }, [base, token]);
-    assert.deepEqual(answers, { call: "refused", withToken: "refused", blind: "opaque 0 0", page: "refused", script: "refused", framed: "hidden" }, host);
+    assert.deepEqual(answers, { call: "refused", withToken: "refused", blind: "opaque 0 0", page: "refused", script: "refused", socket: "refused", framed: "hidden" }, host);
   }
   // A name that someone else points at this machine.
   const rebound = await foreign.goto(`http://rebound.example:${port}/`);

@@ -27,6 +27,8 @@ export default async function scale() {
   await page.keyboard.press("Control+Home");
   const times = [], calls = [];
   for (let at = 0; at < 40; at++) {
+    // As fast as people type: 16 keys a second.
+    await page.waitForTimeout(60);
     await page.evaluate(() => {
       const host = document.querySelector("pre.text");
       window.changed = new Promise((done) => {
@@ -40,7 +42,7 @@ export default async function scale() {
     calls.push(await page.evaluate(() => window.cuebook.took.value));
   }
   for (const list of [times, calls]) list.sort((a, b) => a - b);
-  measured["key to coloured text, 6 KB, ms"] = { middle: times[20].toFixed(1), "90 of 100": times[36].toFixed(1), "of that the server": calls[20].toFixed(1) };
+  measured["key to coloured text, 6 KB, ms"] = { fastest: times[0].toFixed(1), middle: times[20].toFixed(1), "90 of 100": times[36].toFixed(1), "of that the server": calls[20].toFixed(1) };
   assert.match(await text.innerText(), /^x{40}/);
 
   // 10,000 prompts.
