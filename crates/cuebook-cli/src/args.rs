@@ -9,6 +9,7 @@ mod explain;
 mod groups;
 mod layout;
 mod mock;
+mod packages;
 mod prove;
 mod stubs;
 mod studio;
@@ -29,6 +30,7 @@ pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
 pub use mock::MockArgs;
+pub use packages::{AddArgs, RemoveArgs, SyncArgs, UpdateArgs};
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use stubs::{StubsArgs, StubsLanguage};
 pub use studio::StudioArgs;
@@ -197,6 +199,14 @@ pub enum Command {
 More: cuebook help sections"
     )]
     Overrides(OverridesCommand),
+    /// Add a pack or a skill, and record it in cuebook.lock
+    Add(AddArgs),
+    /// Restore the packages that cuebook.lock records
+    Sync(SyncArgs),
+    /// Show what new versions of packages change, and install them
+    Update(UpdateArgs),
+    /// Remove a package and its entry in cuebook.lock
+    Remove(RemoveArgs),
     /// Install, inspect, approve and remove packs
     #[command(
         subcommand,
@@ -569,6 +579,17 @@ pub enum PackCommand {
         /// Approve without asking
         #[arg(long, short)]
         yes: bool,
+    },
+    /// Sign a pack or a skill as its publisher
+    #[command(after_help = "\
+The signature covers all files. Others accept your key once, when they add the package.
+
+Examples:
+  cuebook keys generate --owner Ada     once
+  cuebook pack sign ./coding_pro        writes coding_pro/publisher.toml")]
+    Sign {
+        /// The folder with pack.json or SKILL.md
+        path: PathBuf,
     },
     /// Remove an installed pack
     #[command(after_help = "Examples:\n  cuebook pack remove coding_pro")]

@@ -21,6 +21,7 @@ mod mcp;
 mod mock;
 mod overrides;
 mod pack;
+mod packages;
 mod providers;
 mod render;
 mod resolve;
@@ -63,6 +64,10 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),
         Command::Overrides(command) => overrides::run(&command, options),
+        Command::Add(args) => packages::add(&args, options),
+        Command::Sync(args) => packages::sync(&args, options),
+        Command::Update(args) => packages::update(&args, options),
+        Command::Remove(args) => packages::remove(&args, options),
         Command::Pack(command) => pack::run(&command, options),
         Command::Keys(command) => keys::run(&command, options),
         Command::Trust(command) => trust::run(&command, options),

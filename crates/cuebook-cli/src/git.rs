@@ -4,20 +4,18 @@
 //! pager, no questions, and nothing is fetched. A revision is turned into the hash of its tree first; whatever is asked after that is asked with
 //! hashes.
 
-mod ask;
 mod copy;
-mod folder;
 mod place;
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_share::git::{LONGEST, ask, failed, line, looking, path_of, said};
 
 pub use copy::{Copy, Tree};
-pub use folder::PrivateFolder;
+pub use cuebook_share::git::PrivateFolder;
 
 /// How many names of branches and tags are looked at for the nearest.
 const MAX_NAMES: &str = "--count=2000";
@@ -43,7 +41,7 @@ impl Repository {
         // Git itself refuses the repository of another user, but only where it looks for one.
         let mut command = looking(&top)?;
         command.arg("-C").arg(&top).args(["rev-parse", "--absolute-git-dir"]);
-        let output = ask::ask(&mut command, ask::LONGEST)?;
+        let output = ask(&mut command, LONGEST)?;
         if !output.status.success() {
             return Err(match said(&output) {
                 said if said.contains("not a git repository") => no_repository(),
@@ -57,7 +55,7 @@ impl Repository {
     }
 
     fn ask<'a>(&self, question: impl IntoIterator<Item = &'a str>) -> Result<Output> {
-        ask::ask(self.git()?.args(question), ask::LONGEST)
+        ask(self.git()?.args(question), LONGEST)
     }
 
     /// The program, such that it can only look, and only here.
@@ -129,90 +127,9 @@ impl Repository {
 
 const FSCK: &str = "check the repository: git fsck";
 
-fn failed(message: impl Into<String>, hint: &str) -> Error {
-    Error::new(ErrorKind::Io, Diagnostic::new(Code::GitFailed, message).hint(hint))
-}
-
-/// The first line of what was printed.
-fn line(bytes: &[u8]) -> &[u8] {
-    bytes.strip_suffix(b"\n").unwrap_or(bytes)
-}
-
-/// The first line of a complaint.
-fn said(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    let first = text.lines().next().unwrap_or("it printed no message");
-    first.trim_start_matches("fatal: ").to_owned()
-}
-
-#[cfg(unix)]
-fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes))
-}
-
-#[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
-}
-
 fn no_repository() -> Error {
     failed(
         "the project is not in a git repository, so there is nothing to compare with",
         "create one and commit the prompts (git init, git add, git commit), or name two files",
     )
-}
-
-/// The program on the `PATH`. Folders that are relative or lie in the repository (`node_modules/.bin`) are skipped: what is in
-/// them comes with the project.
-fn program(top: &Path) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let mut files = folders.map(|folder| folder.join(format!("git{}", std::env::consts::EXE_SUFFIX)));
-    let found = files.find(|file| file.is_file() && !cuebook::trust::is_inside(top, file));
-    found.ok_or_else(|| not_started(&std::io::ErrorKind::NotFound.into()))
-}
-
-/// The program, such that it can only look.
-fn looking(top: &Path) -> Result<Command> {
-    let mut command = Command::new(program(top)?);
-    command
-        .arg("--no-pager")
-        .arg("--literal-pathspecs")
-        .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"])
-        // A partial clone would fetch what it lacks. Releases before 2.45 do not know GIT_NO_LAZY_FETCH.
-        .args(["-c", "protocol.allow=never"])
-        .env("GIT_ALLOW_PROTOCOL", "none")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_PAGER", "cat")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    // A hook of git runs with these, and they would name another place than the project.
-    for name in [
-        "GIT_DIR",
-        "GIT_COMMON_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_NAMESPACE",
-        "GIT_PREFIX",
-        "GIT_EXTERNAL_DIFF",
-        "GIT_TRACE",
-    ] {
-        command.env_remove(name);
-    }
-    Ok(command)
-}
-
-fn not_started(error: &std::io::Error) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            failed("git is not installed, and reading a revision needs it", "install git, or name two files")
-        }
-        _ => failed(format!("git does not start: {error}"), "check that `git --version` works"),
-    }
 }

@@ -195,7 +195,11 @@ impl<'b> OpenVersion<'b> {
 
     /// A pack is installed into a project that has nothing else.
     fn packed(pack: &str, prompt: &str) -> Result<OpenVersion<'b>> {
-        let path = Path::new(pack);
+        OpenVersion::staged(Path::new(pack), pack, prompt)
+    }
+
+    /// A prompt of a pack that lies anywhere, under another name for the pack.
+    pub fn staged(path: &Path, pack: &str, prompt: &str) -> Result<OpenVersion<'b>> {
         if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return Err(files::not_there(path, pack));
         }

@@ -31,6 +31,7 @@ const CRATES: &[&str] = &[
     "cuebook-library",
     "cuebook",
     "cuebook-lab",
+    "cuebook-share",
     "cuebook-hooks",
     "cuebook-trace",
     "cuebook-run",

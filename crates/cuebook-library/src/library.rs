@@ -50,7 +50,7 @@ pub use id::normalize_id;
 pub use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
-pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
+pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal, StagedPackage, StagedSkill};
 #[doc(hidden)]
 pub use proof::Proof;
 pub use reason::Reason;

@@ -46,6 +46,17 @@ pub fn shapes() -> Vec<Shape> {
             project.prepare("cuebook", &["pack", "install", "pack", "--yes"])?;
             words("pack list")
         }),
+        Shape::new("a locked pack of many prompts", "packages", 1_000, |project, size| {
+            project.write(
+                "pack/pack.json",
+                "{\"pack_id\": \"many\", \"version\": \"1.0.0\", \"prompts\": []}",
+            )?;
+            for n in 0..size {
+                project.write(&format!("pack/prompts/p{n}/template.md"), "Hi")?;
+            }
+            project.prepare("cuebook", &["add", "pack"])?;
+            words("sync --frozen")
+        }),
         Shape::new("signed directives", "verify", 2_000, |project, size| {
             directives(project, size)?;
             sign(project)?;

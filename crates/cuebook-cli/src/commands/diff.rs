@@ -145,7 +145,8 @@ fn compare_candidates(error: Error, stand: &OpenVersion<'_>) -> Error {
     Error::new(error.kind(), error.diagnostic().clone().hint(hint)).with("candidates", candidates)
 }
 
-fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
+/// Shows a comparison to people.
+pub(super) fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let (before, after) = (printable(&diff.before.label), printable(&diff.after.label));
     writeln!(out, "{BOLD}{before} → {after}: {}{BOLD:#}", printable(&diff.summary()))?;
     if diff.before.dialect != diff.after.dialect {

@@ -1,4 +1,4 @@
-//! `cuebook pack install|list|show|approve|remove`
+//! `cuebook pack install|list|show|approve|sign|remove`
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use anstyle::Style;
 use cuebook::error::{printable, printable_lines, shell_word};
 use cuebook::files;
 use cuebook::library::{FileChange, InstalledPack, PackCode, Proposal};
-use cuebook::trust::Approval;
+use cuebook::trust::{Approval, SigningKey};
 use cuebook::{Book, Diagnostic, Result};
 use cuebook_lab::changes::compare;
 use serde_json::{Value as Json, json};
@@ -24,6 +24,7 @@ pub fn run(command: &PackCommand, options: &Options) -> Outcome {
         PackCommand::List => list(&book, options),
         PackCommand::Show { pack } => show(&book, pack, options),
         PackCommand::Approve { pack, yes } => approve(&book, pack, *yes, options),
+        PackCommand::Sign { path } => sign(&book, path, options),
         PackCommand::Remove { pack, yes } => remove(&book, pack, *yes, options),
     }
 }
@@ -358,6 +359,17 @@ fn show_difference(out: &mut impl Write, before: &str, after: &str) -> io::Resul
         writeln!(out, "  {} {}", line.change.sign(), printable(&line.text))?;
     }
     Ok(())
+}
+
+fn sign(book: &Book, folder: &Path, options: &Options) -> Outcome {
+    let key = SigningKey::load(book.library().spaces())?;
+    let name = cuebook_share::sign(book, folder, &key)?;
+    if options.json {
+        print_json(&json!({"name": name, "key": key.fingerprint()}))?;
+    } else {
+        say(format_args!("signed {name} with {}", key.fingerprint()));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {

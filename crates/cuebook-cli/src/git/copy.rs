@@ -12,10 +12,9 @@ use std::process::Stdio;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::{CONFIG_FILE, Library, PROMPT_FILE, TEMPLATE_FILE};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook_share::git::{LONGEST, Running};
 
-use super::ask::{LONGEST, Running};
-use super::folder::PrivateFolder;
-use super::{FSCK, Repository, failed, path_of};
+use super::{FSCK, PrivateFolder, Repository, failed, path_of};
 
 /// No file of a library is larger.
 const MAX_OF_ONE: u64 = 16 << 20;

@@ -43,6 +43,7 @@ pub fn all_code() -> Vec<(String, String)> {
         "cuebook-prompt",
         "cuebook-run",
         "cuebook-serve",
+        "cuebook-share",
         "cuebook-trace",
     ];
     let mut found = Vec::new();

@@ -25,6 +25,7 @@ const LISTS: &[(&str, &str, &[&str])] = &[
         "cuebook-library/library/manifest/fields/providers.rs",
         &["PROVIDER_FIELDS", "PERMISSION_FIELDS", "LIMIT_FIELDS"],
     ),
+    ("packs.md", "cuebook-share/lock.rs", &["KEYS"]),
     ("prompty.md", "cuebook-library/notation/prompty/reader.rs", &["TOP_KEYS"]),
     ("prompty.md", "cuebook-library/notation/prompty/property.rs", &["KEYS"]),
     ("prompty.md", "cuebook-library/notation/prompty/old/property.rs", &["KEYS"]),

@@ -29,6 +29,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::pack::SKILL_FILE;
 use super::portable;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
@@ -70,7 +71,7 @@ const RATIO_FREE_BYTES: u64 = 1 << 20;
 /// What was unpacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacked {
-    /// The folder that holds `pack.json`: the one unpacked into, or the one folder in it.
+    /// The folder that holds `pack.json` or `SKILL.md`: the one unpacked into, or the one folder in it.
     pub root: PathBuf,
     /// Files that were written.
     pub files: usize,
@@ -379,14 +380,18 @@ impl<'u> Writer<'u> {
 
     fn root(&self) -> Result<PathBuf> {
         const MANIFEST: &str = "pack.json";
-        if self.is_file(MANIFEST) {
-            return Ok(self.into.to_owned());
-        }
         let mut top = self.known.values().filter(|known| !known.path.contains('/'));
-        if let (Some(only), None) = (top.next(), top.next())
-            && self.is_file(&format!("{}/{MANIFEST}", only.path))
-        {
-            return Ok(self.into.join(&only.path));
+        let only = match (top.next(), top.next()) {
+            (Some(only), None) => Some(&only.path),
+            _ => None,
+        };
+        for file in [MANIFEST, SKILL_FILE] {
+            if self.is_file(file) {
+                return Ok(self.into.to_owned());
+            }
+            if let Some(only) = only.filter(|only| self.is_file(&format!("{only}/{file}"))) {
+                return Ok(self.into.join(only));
+            }
         }
         let message = if self.known.is_empty() { "is empty" } else { "has no pack.json" };
         let mut elsewhere: Vec<&str> = self

@@ -5,6 +5,7 @@
 //! a pack would replace is only proposed.
 
 mod install;
+mod skill;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,8 +27,10 @@ use crate::trust::approved::Texts;
 use crate::trust::{Approval, ContentDigest, approval};
 
 pub use install::{Installation, Proposal};
+pub use skill::{StagedPackage, StagedSkill};
 
 pub(super) const MANIFEST: &str = "pack.json";
+pub(super) const SKILL_FILE: &str = "SKILL.md";
 const STAGING: &str = ".staging-";
 /// Below a staging folder: the pack that makes room for its successor, where the two cannot be exchanged in one step.
 const ASIDE: &str = "aside";
@@ -112,7 +115,7 @@ impl Staging {
                 Err(error) => error.kind() == io::ErrorKind::NotFound,
             };
             // What cannot be put back or removed now is tried again next time.
-            if is_dead && restore(&folder, packs).is_ok() {
+            if is_dead && restore(&folder, packs).is_ok() && skill::restore(&folder, packs).is_ok() {
                 let _ = fs::remove_dir_all(folder);
             }
         }
@@ -346,7 +349,8 @@ impl Library {
         if gone.is_empty() { Ok(()) } else { self.forget(&gone) }
     }
 
-    pub(super) fn content(&self, id: &str) -> Result<ContentDigest> {
+    /// The files of an installed pack, with their digests.
+    pub fn content(&self, id: &str) -> Result<ContentDigest> {
         let folder = self.pack_folder(id)?;
         // A pack was limited as a whole when it was installed; a file of it may be as large as that.
         ContentDigest::of(&folder, &self.name(&folder), ArchiveLimits::default().total_bytes)

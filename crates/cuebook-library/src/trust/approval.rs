@@ -74,6 +74,12 @@ impl ContentDigest {
     }
 }
 
+impl FromIterator<PackFile> for ContentDigest {
+    fn from_iter<I: IntoIterator<Item = PackFile>>(files: I) -> ContentDigest {
+        ContentDigest { files: files.into_iter().map(|file| (file.path, file.sha256)).collect() }
+    }
+}
+
 fn collect(
     folder: &Path,
     below: &str,

@@ -11,10 +11,10 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::{ASIDE, MANIFEST, Staging};
+use super::{ASIDE, MANIFEST, StagedPackage, StagedSkill, Staging};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
-use crate::library::archive::{self, ArchiveLimits};
+use crate::library::archive::{self, ArchiveLimits, Unpacked};
 use crate::library::replaced::replacement_request;
 use crate::library::resolution::{Resolution, timestamp};
 use crate::library::{Library, Manifest, PACKS};
@@ -78,17 +78,46 @@ pub struct Installation<'l> {
 impl Library {
     /// Unpacks a folder or an archive beside the packs and checks it. [`Installation::commit`] moves it to its place.
     pub fn stage_pack(&self, from: &Path) -> Result<Installation<'_>> {
+        let name = from.to_string_lossy();
+        match self.stage_package(from, &name)? {
+            StagedPackage::Pack(installation) => Ok(*installation),
+            StagedPackage::Skill(_) => {
+                let diagnostic = Diagnostic::new(Code::BadManifest, "has no pack.json, but is a skill");
+                let hint = format!("add the skill: cuebook add {name}");
+                Err(Error::new(ErrorKind::Pack, diagnostic.file(name).hint(hint)))
+            }
+        }
+    }
+
+    /// Unpacks a folder or an archive with a pack or a skill beside the packs and checks it. `name` is what people call it.
+    pub fn stage_package(&self, from: &Path, name: &str) -> Result<StagedPackage<'_>> {
         let (packs, lock) = self.lock_packs()?;
         let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
         drop(lock);
         let into = staging.folder.join("pack");
-        let name = from.to_string_lossy();
         fs::create_dir(&into).map_err(|error| files::write_error(&self.name(&into), &error))?;
-        let unpacked = archive::unpack(from, &name, &into, &ArchiveLimits::default())?;
+        let unpacked = archive::unpack(from, name, &into, &ArchiveLimits::default())?;
+        match unpacked.root.join(MANIFEST).symlink_metadata() {
+            Ok(_) => {
+                let installation = self.checked(staging, unpacked, &into, name)?;
+                Ok(StagedPackage::Pack(Box::new(installation)))
+            }
+            Err(_) => Ok(StagedPackage::Skill(StagedSkill::new(self, staging, unpacked))),
+        }
+    }
+
+    fn checked(
+        &self,
+        staging: Staging,
+        unpacked: Unpacked,
+        into: &Path,
+        name: &str,
+    ) -> Result<Installation<'_>> {
+        let packs = self.packs_folder();
         // People know the pack by where they have it from, not by our staging folder.
         let inside =
-            unpacked.root.strip_prefix(&into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
-        let shown = if inside.is_empty() { name.into_owned() } else { format!("{name}/{inside}") };
+            unpacked.root.strip_prefix(into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
+        let shown = if inside.is_empty() { name.to_owned() } else { format!("{name}/{inside}") };
         let manifest_path = unpacked.root.join(MANIFEST);
         let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
         let (manifest, mut findings) = Manifest::read(&source)?;
@@ -149,7 +178,13 @@ impl Installation<'_> {
         self.replaces_version.as_deref()
     }
 
-    fn digest(&self) -> Result<ContentDigest> {
+    /// The folder that it is in until it is committed.
+    pub fn folder(&self) -> &Path {
+        &self.content
+    }
+
+    /// Its files, with their digests.
+    pub fn digest(&self) -> Result<ContentDigest> {
         ContentDigest::of(&self.content, &self.manifest.pack_id, ArchiveLimits::default().total_bytes)
     }
 
@@ -280,7 +315,7 @@ impl Installation<'_> {
 }
 
 /// Swaps two folders in one step where the system can, so that there is never a moment without the pack.
-fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
+pub(super) fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -10,33 +10,37 @@ use std::time::Duration;
 
 use cuebook::{Error, Result};
 
-use super::{failed, not_started};
+use super::{failed, limit_files, not_started};
 
 /// How long one question may take. Git reads objects of a local repository, which takes milliseconds.
-pub(super) const LONGEST: Duration = Duration::from_secs(30);
+pub const LONGEST: Duration = Duration::from_secs(30);
 /// What `git` may say at most when it is asked for a list.
 const MAX_BYTES: u64 = 64 << 20;
 /// How often a program that has said everything is asked whether it has ended.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A program with its pipes. It is ended when its time is over.
-pub(super) struct Running {
-    pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: Option<ChildStdout>,
+pub struct Running {
+    /// What it reads.
+    pub stdin: Option<ChildStdin>,
+    /// What it prints.
+    pub stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
     child: Arc<Mutex<Child>>,
     is_late: Arc<AtomicBool>,
+    longest: Duration,
     /// The watch ends when this is dropped.
     _done: Sender<()>,
 }
 
 impl Running {
     /// Starts a program.
-    pub(super) fn start(command: &mut Command, longest: Duration) -> Result<Running> {
+    pub fn start(command: &mut Command, longest: Duration) -> Result<Running> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
         let mut child = command.spawn().map_err(|error| not_started(&error))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        limit_files(&child);
         let child = Arc::new(Mutex::new(child));
         let is_late = Arc::new(AtomicBool::new(false));
         let (done, ended) = mpsc::channel::<()>();
@@ -47,21 +51,21 @@ impl Running {
                 end(&watched);
             }
         });
-        Ok(Running { stdin, stdout, stderr, child, is_late, _done: done })
+        Ok(Running { stdin, stdout, stderr, child, is_late, longest, _done: done })
     }
 
     /// Ends it at once.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         end(&self.child);
     }
 
     /// Waits until it has ended.
-    pub(super) fn wait(&self) -> Result<ExitStatus> {
+    pub fn wait(&self) -> Result<ExitStatus> {
         loop {
             // Held for a moment only: the watch must be able to end it.
             let status = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
             match status.map_err(|error| not_started(&error))? {
-                Some(_) if self.is_late.load(Ordering::Acquire) => return Err(too_slow()),
+                Some(_) if self.is_late.load(Ordering::Acquire) => return Err(too_slow(self.longest)),
                 Some(status) => return Ok(status),
                 None => thread::sleep(LOOK),
             }
@@ -81,15 +85,15 @@ fn end(child: &Mutex<Child>) {
     let _ = child.kill();
 }
 
-fn too_slow() -> Error {
+fn too_slow(longest: Duration) -> Error {
     failed(
-        format!("git did not answer within {} seconds", LONGEST.as_secs()),
-        "check that `git status` works here: a file may be a pipe, or on a disk that is gone",
+        format!("git did not answer within {} seconds", longest.as_secs()),
+        "check that git works here: a file may be a pipe, or on a disk or a server that is gone",
     )
 }
 
 /// Asks a question and waits for all of the answer.
-pub(super) fn ask(command: &mut Command, longest: Duration) -> Result<Output> {
+pub fn ask(command: &mut Command, longest: Duration) -> Result<Output> {
     let mut running = Running::start(command, longest)?;
     let complaint = running.stderr.take().map(|stderr| thread::spawn(move || read(stderr, 1 << 16)));
     let stdout = running.stdout.take().map(|stdout| read(stdout, MAX_BYTES + 1)).unwrap_or_default();

@@ -1,0 +1,452 @@
+//! `cuebook.lock`: the packages of a project, each with its source and a hash for each file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::source::Source as Text;
+use cuebook::trust::{ContentDigest, PackFile};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::source::Source;
+
+/// The file's name.
+pub const LOCK_FILE: &str = "cuebook.lock";
+/// Bytes of the file: 10,000 packages with 60 files each.
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// The version of the format.
+const VERSION: i64 = 1;
+const HEADER: &str =
+    "# Written by `cuebook add`, `update` and `remove`. Keep this file in version control.\n";
+const KEYS: [&str; 8] = ["name", "type", "version", "source", "commit", "key", "digest", "files"];
+const RESTORE: &str = "restore the file from version control, or remove it and add the packages again";
+
+/// What a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PackageKind {
+    /// A folder with `pack.json`, below `user_data/packs`.
+    Pack,
+    /// A folder with `SKILL.md`, below `skills`.
+    Skill,
+}
+
+impl PackageKind {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PackageKind::Pack => "pack",
+            PackageKind::Skill => "skill",
+        }
+    }
+
+    /// The folder of a package, from the project.
+    pub fn folder(self, name: &str) -> String {
+        match self {
+            PackageKind::Pack => format!("user_data/packs/{name}"),
+            PackageKind::Skill => format!("skills/{name}"),
+        }
+    }
+}
+
+/// A package as the lockfile records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedPackage {
+    /// The id of a pack, or the name of a skill.
+    pub name: String,
+    /// What it is.
+    pub kind: PackageKind,
+    /// The version that it gives itself.
+    pub version: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+    /// The commit of a git repository.
+    pub commit: Option<String>,
+    /// The fingerprint of its publisher's key.
+    pub key: Option<String>,
+    /// Its files.
+    pub files: ContentDigest,
+}
+
+/// The lockfile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageLock {
+    packages: BTreeMap<(PackageKind, String), LockedPackage>,
+}
+
+impl PackageLock {
+    /// Reads the file.
+    pub fn read(text: &Arc<Text>) -> Result<PackageLock> {
+        Reader { text, wrong: Vec::new() }.read()
+    }
+
+    /// The packages, packs first, in the order of their names.
+    pub fn packages(&self) -> impl Iterator<Item = &LockedPackage> {
+        self.packages.values()
+    }
+
+    /// The package of a name. A pack and a skill can share one; `pack:NAME` and `skill:NAME` tell them apart.
+    pub fn find(&self, name: &str) -> Result<&LockedPackage> {
+        let (kind, plain) = match name.split_once(':') {
+            Some(("pack", name)) => (Some(PackageKind::Pack), name),
+            Some(("skill", name)) => (Some(PackageKind::Skill), name),
+            _ => (None, name),
+        };
+        let found: Vec<&LockedPackage> = self
+            .packages()
+            .filter(|package| package.name == plain && kind.is_none_or(|kind| kind == package.kind))
+            .collect();
+        let (message, hint) = match found.as_slice() {
+            [one] => return Ok(one),
+            [] => {
+                let names = self.packages().map(|package| package.name.as_str());
+                let near = did_you_mean(&nearest(plain, names));
+                let hint = near.unwrap_or_else(|| "list the packages: cuebook sync --dry-run".to_owned());
+                (format!("{LOCK_FILE} has no package `{plain}`"), hint)
+            }
+            _ => (
+                format!("{LOCK_FILE} has a pack and a skill `{plain}`"),
+                format!("write pack:{plain} or skill:{plain}"),
+            ),
+        };
+        let diagnostic = Diagnostic::new(Code::PackageNotLocked, message).hint(hint);
+        Err(Error::new(ErrorKind::Pack, diagnostic).with("package", plain))
+    }
+
+    /// The package of a kind and a name.
+    pub fn get(&self, kind: PackageKind, name: &str) -> Option<&LockedPackage> {
+        self.packages.get(&(kind, name.to_owned()))
+    }
+
+    /// The lockfile with one more package, or another version of it.
+    pub fn with(&self, package: LockedPackage) -> PackageLock {
+        let mut packages = self.packages.clone();
+        packages.insert((package.kind, package.name.clone()), package);
+        PackageLock { packages }
+    }
+
+    /// The lockfile without a package.
+    pub fn without(&self, package: &LockedPackage) -> PackageLock {
+        let mut packages = self.packages.clone();
+        packages.remove(&(package.kind, package.name.clone()));
+        PackageLock { packages }
+    }
+
+    /// The text of the file. The same packages give the same bytes.
+    pub fn text(&self) -> String {
+        let mut text = format!("{HEADER}version = {VERSION}\n");
+        for package in self.packages() {
+            let LockedPackage { name, kind, version, source, commit, key, files } = package;
+            let _ = write!(text, "\n[[package]]\nname = {}\ntype = \"{}\"\n", quoted(name), kind.as_str());
+            let fields = [
+                ("version", version),
+                ("source", &Some(source.to_string())),
+                ("commit", commit),
+                ("key", key),
+            ];
+            for (field, value) in fields {
+                if let Some(value) = value {
+                    let _ = writeln!(text, "{field} = {}", quoted(value));
+                }
+            }
+            let _ = writeln!(text, "digest = \"{}\"\n\n[package.files]", files.digest());
+            for file in files.files() {
+                let _ = writeln!(text, "{} = \"{}\"", quoted(&file.path), file.sha256);
+            }
+        }
+        text
+    }
+}
+
+/// A text in quotes. A text of JSON is one of TOML, but for one character.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+struct Reader<'t> {
+    text: &'t Arc<Text>,
+    wrong: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn read(mut self) -> Result<PackageLock> {
+        let root = DeTable::parse(self.text.text()).map_err(|error| {
+            let message = error.message().lines().next().unwrap_or_default().to_owned();
+            let diagnostic = Diagnostic::new(Code::BadPackageLock, message).hint(RESTORE);
+            let diagnostic = match error.span() {
+                Some(span) => diagnostic.at(self.text.place(span)),
+                None => diagnostic.file(self.text.name()),
+            };
+            Error::new(ErrorKind::Pack, diagnostic)
+        })?;
+        let root = root.into_inner();
+        self.unknown(&root, &["version", "package"], "");
+        match root.get("version") {
+            Some(version)
+                if version.as_ref().as_integer().and_then(|n| n.as_str().parse().ok()) == Some(VERSION) => {}
+            Some(version) => {
+                let message = format!("`version` must be {VERSION}");
+                self.problem(version.span(), message, "use the version of Cuebook that wrote the file");
+            }
+            None => self.problem(0..0, "`version` is missing".to_owned(), RESTORE),
+        }
+        let mut packages = BTreeMap::new();
+        match root.get("package").map(|found| (found.span(), found.as_ref())) {
+            None => {}
+            Some((_, DeValue::Array(list))) => {
+                for entry in list.iter() {
+                    if let Some(package) = self.package(entry) {
+                        let key = (package.kind, package.name.clone());
+                        let message =
+                            format!("two packages are the {} `{}`", package.kind.as_str(), package.name);
+                        if packages.insert(key, package).is_some() {
+                            self.problem(entry.span(), message, "remove one of them");
+                        }
+                    }
+                }
+            }
+            Some((span, _)) => self.problem(span, "`package` must be a list of tables".to_owned(), RESTORE),
+        }
+        if self.wrong.is_empty() {
+            Ok(PackageLock { packages })
+        } else {
+            Err(Error::all(ErrorKind::Pack, self.wrong))
+        }
+    }
+
+    fn problem(&mut self, span: std::ops::Range<usize>, message: String, hint: impl Into<String>) {
+        let place = self.text.place(span);
+        self.wrong.push(Diagnostic::new(Code::BadPackageLock, message).at(place).hint(hint.into()));
+    }
+
+    fn unknown(&mut self, table: &DeTable<'_>, known: &[&str], within: &str) {
+        for key in table.keys().filter(|key| !known.contains(&key.as_ref().as_ref())) {
+            let near = did_you_mean(&nearest(key.as_ref(), known.iter().copied()));
+            let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
+            self.problem(key.span(), format!("unknown key `{}`{within}", key.as_ref()), hint);
+        }
+    }
+
+    fn package(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<LockedPackage> {
+        let DeValue::Table(table) = entry.as_ref() else {
+            self.problem(entry.span(), "a package must be a table".to_owned(), RESTORE);
+            return None;
+        };
+        self.unknown(table, &KEYS, " of a package");
+        let before = self.wrong.len();
+        let name = self.needed(table, entry, "name");
+        let kind = self.needed(table, entry, "type");
+        let source = self.needed(table, entry, "source");
+        let digest = self.needed(table, entry, "digest");
+        let version = self.optional(table, "version", |_| true, "a text");
+        let commit =
+            self.optional(table, "commit", |text| is_hex(text, 40) || is_hex(text, 64), "a commit hash");
+        let key = self.optional(table, "key", |text| is_hex(text, 16), "a fingerprint");
+        let files = self.files(table, entry);
+        if let Some((name, span)) = name.as_ref().filter(|(name, _)| !is_name(name)) {
+            self.problem(span.clone(), format!("`{name}` cannot be the name of a package"), RESTORE);
+        }
+        let kind = kind.and_then(|(kind, span)| match kind.as_str() {
+            "pack" => Some(PackageKind::Pack),
+            "skill" => Some(PackageKind::Skill),
+            _ => {
+                self.problem(span, format!("`type` must be \"pack\" or \"skill\", not \"{kind}\""), RESTORE);
+                None
+            }
+        });
+        let source = source.and_then(|(source, span)| match Source::read(&source) {
+            Ok(source) => Some(source),
+            Err(error) => {
+                self.problem(span, error.diagnostic().message.clone(), RESTORE);
+                None
+            }
+        });
+        if let (Some((digest, span)), Some(files)) = (&digest, &files)
+            && self.wrong.len() == before
+            && *digest != files.digest()
+        {
+            let message = "the hashes of this package were edited by hand: `digest` does not fit `files`";
+            let name = name.as_ref().map_or("NAME", |(name, _)| name);
+            let hint = format!(
+                "restore the file from version control, or add the package again: cuebook remove {name}"
+            );
+            self.problem(span.clone(), message.to_owned(), hint);
+        }
+        if self.wrong.len() > before {
+            return None;
+        }
+        Some(LockedPackage {
+            name: name?.0,
+            kind: kind?,
+            version,
+            source: source?,
+            commit,
+            key,
+            files: files?,
+        })
+    }
+
+    fn needed(
+        &mut self,
+        table: &DeTable<'_>,
+        entry: &Spanned<DeValue<'_>>,
+        key: &str,
+    ) -> Option<(String, std::ops::Range<usize>)> {
+        match table.get(key).map(|found| (found.span(), found.as_ref())) {
+            Some((span, DeValue::String(text))) => Some((text.to_string(), span)),
+            Some((span, _)) => {
+                self.problem(span, format!("`{key}` must be a text"), RESTORE);
+                None
+            }
+            None => {
+                self.problem(entry.span(), format!("the package has no `{key}`"), RESTORE);
+                None
+            }
+        }
+    }
+
+    fn optional(
+        &mut self,
+        table: &DeTable<'_>,
+        key: &str,
+        fits: impl Fn(&str) -> bool,
+        what: &str,
+    ) -> Option<String> {
+        let found = table.get(key)?;
+        match found.as_ref() {
+            DeValue::String(text) if fits(text) => Some(text.to_string()),
+            _ => {
+                self.problem(found.span(), format!("`{key}` must be {what}"), RESTORE);
+                None
+            }
+        }
+    }
+
+    fn files(&mut self, table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>) -> Option<ContentDigest> {
+        let Some(found) = table.get("files") else {
+            self.problem(entry.span(), "the package has no `files`".to_owned(), RESTORE);
+            return None;
+        };
+        let DeValue::Table(list) = found.as_ref() else {
+            self.problem(found.span(), "`files` must be a table".to_owned(), RESTORE);
+            return None;
+        };
+        let mut files = Vec::new();
+        for (path, hash) in list.iter() {
+            let is_inside = path.as_ref().split('/').all(|part| !matches!(part, "" | "." | ".."));
+            match hash.as_ref() {
+                DeValue::String(sha256) if is_inside && is_hex(sha256, 64) => {
+                    files.push(PackFile { path: path.as_ref().to_string(), sha256: sha256.to_string() });
+                }
+                _ => {
+                    let message = format!(
+                        "`{}` must be a path inside the package with 64 hexadecimal digits",
+                        path.as_ref()
+                    );
+                    self.problem(path.span(), message, RESTORE);
+                }
+            }
+        }
+        Some(files.into_iter().collect())
+    }
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether a text can be the name of a package, and so of its folder.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 128
+        && !text.starts_with('.')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// The text of the lockfile as it is now; `None` if there is none.
+pub(crate) fn text_of(project: &std::path::Path) -> Result<Option<Arc<Text>>> {
+    let path = project.join(LOCK_FILE);
+    match files::look(&path).map_err(|error| files::io_error(LOCK_FILE, &error))? {
+        Some(_) => files::read_text_inside(project, &path, LOCK_FILE, MAX_BYTES).map(Some),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> PackageLock {
+        let file = |path: &str, digit: &str| PackFile { path: path.into(), sha256: digit.repeat(64) };
+        let pack = LockedPackage {
+            name: "courtesy".into(),
+            kind: PackageKind::Pack,
+            version: Some("1.0 \"beta\"".into()),
+            source: Source::read("git+https://example.com/prompts@v1#packs/courtesy").unwrap(),
+            commit: Some("a".repeat(40)),
+            key: Some("0123456789abcdef".into()),
+            files: [file("pack.json", "0"), file("prompts/a b/ü.md", "f")].into_iter().collect(),
+        };
+        let skill = LockedPackage {
+            name: "review".into(),
+            kind: PackageKind::Skill,
+            version: None,
+            source: Source::read("../review").unwrap(),
+            commit: None,
+            key: None,
+            files: [file("SKILL.md", "1")].into_iter().collect(),
+        };
+        PackageLock::default().with(skill).with(pack)
+    }
+
+    fn read(text: &str) -> Result<PackageLock> {
+        PackageLock::read(&Text::new(LOCK_FILE, text))
+    }
+
+    #[test]
+    fn a_lock_is_read_as_it_was_written() {
+        let lock = sample();
+        assert_eq!(read(&lock.text()).unwrap(), lock);
+        assert_eq!(read(&PackageLock::default().text()).unwrap(), PackageLock::default());
+        assert_eq!(lock.find("courtesy").unwrap().kind, PackageKind::Pack);
+        assert_eq!(lock.without(lock.find("courtesy").unwrap()).packages().count(), 1);
+    }
+
+    #[test]
+    fn wrong_locks_are_refused_with_the_place() {
+        let text = sample().text();
+        let cases: [(&str, &str, &str); 13] = [
+            ("version = 1\n", "version = 2\n", "`version` must be 1"),
+            ("commit = ", "comit = ", "unknown key `comit` of a package"),
+            ("name = \"review\"\n", "", "the package has no `name`"),
+            ("\"review\"", "\"../review\"", "`../review` cannot be the name of a package"),
+            ("type = \"skill\"", "type = \"plugin\"", "`type` must be \"pack\" or \"skill\", not \"plugin\""),
+            ("\"../review\"", "\"ftp://x/y\"", "the source `ftp://x/y` has the unknown scheme `ftp`"),
+            ("\"pack.json\"", "\"../pack.json\"", "must be a path inside the package"),
+            ("= \"0000", "= \"000", "must be a path inside the package with 64"),
+            ("= \"0000", "= \"1000", "edited by hand"),
+            ("key = \"0123", "key = \"X123", "`key` must be a fingerprint"),
+            ("commit = \"aaaa", "commit = \"", "`commit` must be a commit hash"),
+            ("[[package]]", "[package]]", ""),
+            ("version = 1\n", "version = 1\npackages = []\n", "unknown key `packages`"),
+        ];
+        for (from, to, message) in cases {
+            let error = read(&text.replacen(from, to, 1)).unwrap_err();
+            assert_eq!(error.code(), Code::BadPackageLock, "{to}");
+            assert!(error.to_string().contains(message), "{to}: {error}");
+            assert!(error.diagnostic().hint.is_some(), "{to}");
+        }
+        let twice = text.replace("\"courtesy\"\ntype = \"pack\"", "\"review\"\ntype = \"skill\"");
+        assert!(read(&twice).unwrap_err().to_string().contains("two packages are the skill `review`"));
+        let error = read(&text.replace("comm", "com")).unwrap_err();
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `commit`?"));
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        let error = sample().find("curtesy").unwrap_err();
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `courtesy`?"));
+    }
+}

@@ -1,0 +1,245 @@
+//! Where a package comes from, as users and the lockfile write it.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+
+/// Bytes of a source.
+const MAX_BYTES: usize = 2_000;
+/// The forms of a source, for hints.
+pub(crate) const FORMS: &str =
+    "write a folder, a .tar.gz, a .zip, git+https://HOST/REPOSITORY@TAG or git+file:///PATH@TAG";
+
+/// Where a package comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A folder or an archive, relative to the project unless it is absolute.
+    Path(PathBuf),
+    /// A git repository.
+    Git(GitSource),
+}
+
+/// A git repository, a revision, and a folder in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitSource {
+    /// `https://…` or `file://…`.
+    pub url: String,
+    /// A tag, a branch or a whole commit hash; the default branch if missing.
+    pub revision: Option<String>,
+    /// The folder of the package; the top if missing.
+    pub folder: Option<String>,
+}
+
+impl Source {
+    /// Reads a source. A path is as the lockfile has it: relative to the project.
+    pub fn read(text: &str) -> Result<Source> {
+        if text.is_empty() || text.len() > MAX_BYTES || text.chars().any(char::is_control) {
+            return Err(wrong(text, "is empty, too long or has control characters", FORMS));
+        }
+        if let Some(url) = text.strip_prefix("git+") {
+            return GitSource::read(text, url).map(Source::Git);
+        }
+        match text.split_once("://") {
+            Some(("oci", _)) => Err(wrong(
+                text,
+                "is in a registry, which Cuebook cannot read",
+                "use a git repository or an archive",
+            )),
+            Some(("http" | "https", _)) if text.contains(".git") => {
+                Err(wrong(text, "is a web address", format!("for a git repository, write git+{text}")))
+            }
+            Some(("http" | "https", _)) => Err(wrong(
+                text,
+                "is a web address",
+                "download the archive first; for a git repository, write git+https://…",
+            )),
+            Some((scheme, _)) => Err(wrong(text, format!("has the unknown scheme `{scheme}`"), FORMS)),
+            None => Ok(Source::Path(PathBuf::from(text))),
+        }
+    }
+
+    /// Reads a source that a user wrote in a folder. A relative path becomes one relative to the project.
+    pub fn given(text: &str, here: &Path, project: &Path) -> Result<Source> {
+        match Source::read(text)? {
+            Source::Path(path) if path.is_relative() => {
+                let from_here = normal(&here.join(path));
+                Ok(Source::Path(relative(&from_here, &normal(project)).unwrap_or(from_here)))
+            }
+            source => Ok(source),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Path(path) => f.write_str(&path.to_string_lossy().replace('\\', "/")),
+            Source::Git(git) => {
+                write!(f, "git+{}", git.url)?;
+                if let Some(revision) = &git.revision {
+                    write!(f, "@{revision}")?;
+                }
+                git.folder.as_ref().map_or(Ok(()), |folder| write!(f, "#{folder}"))
+            }
+        }
+    }
+}
+
+impl GitSource {
+    fn read(text: &str, url: &str) -> Result<GitSource> {
+        let (url, folder) = match url.split_once('#') {
+            Some((url, folder)) => (url, Some(folder)),
+            None => (url, None),
+        };
+        let Some((scheme, rest)) = url.split_once("://") else {
+            return Err(wrong(text, "has no `://`", FORMS));
+        };
+        if !["https", "file"].contains(&scheme) {
+            let message =
+                format!("uses `{scheme}`, but Cuebook fetches git repositories with https and file only");
+            return Err(wrong(text, message, "write git+https://… or git+file://…"));
+        }
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if scheme == "https" && (host.is_empty() || host.contains('@')) {
+            return Err(wrong(
+                text,
+                "has no host, or has a name or password in it",
+                "leave out names and passwords: git asks its own credential helper",
+            ));
+        }
+        if path.trim_matches('/').is_empty() || scheme == "file" && !host.is_empty() {
+            return Err(wrong(text, "names no repository", FORMS));
+        }
+        let (path, revision) = match path.rsplit_once('@') {
+            Some((path, revision)) => (path, Some(revision)),
+            None => (path, None),
+        };
+        if let Some(revision) = revision.filter(|revision| !is_revision(revision)) {
+            let message =
+                format!("has `{revision}` as its revision, which is not a tag, a branch or a commit");
+            return Err(wrong(text, message, "write the name behind `@`, as in @v1.2.0"));
+        }
+        if let Some(folder) = folder.filter(|folder| !is_folder(folder)) {
+            let message = format!("has the folder `{folder}`, which does not stay inside the repository");
+            return Err(wrong(text, message, "write a path such as #skills/review"));
+        }
+        if url.contains([' ', '\\', '"', '\'']) {
+            return Err(wrong(text, "has characters that an address cannot have", FORMS));
+        }
+        Ok(GitSource {
+            url: format!("{scheme}://{host}{path}"),
+            revision: revision.map(str::to_owned),
+            folder: folder.map(|folder| folder.trim_end_matches('/').to_owned()),
+        })
+    }
+}
+
+/// Whether a text can be the name of a tag or branch, or a commit, and cannot be anything else to git.
+fn is_revision(text: &str) -> bool {
+    let is_odd = |letter: char| letter.is_whitespace() || "~^:?*[\\{}\"'".contains(letter);
+    !text.is_empty()
+        && !text.starts_with(['-', '/', '.'])
+        && !text.ends_with(['/', '.'])
+        && !text.contains("..")
+        && !text.contains("//")
+        && !text.contains(is_odd)
+}
+
+fn is_folder(text: &str) -> bool {
+    let text = text.trim_end_matches('/');
+    !text.is_empty()
+        && !text.contains('\\')
+        && text.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && part != ".git")
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// A path as it is seen from a folder; none on another drive.
+fn relative(path: &Path, from: &Path) -> Option<PathBuf> {
+    let (path, from): (Vec<_>, Vec<_>) = (path.components().collect(), from.components().collect());
+    let common = path.iter().zip(&from).take_while(|(one, other)| one == other).count();
+    if common == 0 {
+        return None;
+    }
+    let up = from[common..].iter().map(|_| Component::ParentDir);
+    let found: PathBuf = up.chain(path[common..].iter().copied()).collect();
+    Some(if found.as_os_str().is_empty() { PathBuf::from(".") } else { found })
+}
+
+pub(crate) fn wrong(source: &str, what: impl fmt::Display, hint: impl Into<String>) -> Error {
+    let diagnostic = Diagnostic::new(Code::BadPackageSource, format!("the source `{source}` {what}"));
+    Error::new(ErrorKind::Pack, diagnostic.hint(hint.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_written_as_it_was_read() {
+        for text in [
+            "../courtesy",
+            "packs/a-1.0.tar.gz",
+            "git+https://example.com/team/prompts.git",
+            "git+https://example.com/team/prompts.git@v1.2.0",
+            "git+https://example.com:8443/prompts@feature/new#skills/review",
+            "git+file:///srv/prompts@0123456789012345678901234567890123456789",
+        ] {
+            assert_eq!(Source::read(text).unwrap().to_string(), text);
+        }
+        let Source::Git(git) = Source::read("git+https://example.com/a@b#c/").unwrap() else { panic!() };
+        assert_eq!((git.url.as_str(), git.revision.as_deref()), ("https://example.com/a", Some("b")));
+        assert_eq!(git.folder.as_deref(), Some("c"));
+    }
+
+    #[test]
+    fn wrong_sources_are_refused() {
+        for text in [
+            "",
+            "a\nb",
+            "https://example.com/a.zip",
+            "oci://example.com/a:1",
+            "ftp://example.com/a",
+            "git+ssh://example.com/a",
+            "git+ext::sh",
+            "git+http://example.com/a",
+            "git+https://ada:secret@example.com/a",
+            "git+https:///a",
+            "git+https://example.com/",
+            "git+file://host/a",
+            "git+https://example.com/a@",
+            "git+https://example.com/a@--upload-pack=x",
+            "git+https://example.com/a@a..b",
+            "git+https://example.com/a@HEAD~1",
+            "git+https://example.com/a#../b",
+            "git+https://example.com/a#/b",
+            "git+https://example.com/a#.git",
+        ] {
+            let error = Source::read(text).unwrap_err();
+            assert_eq!(error.code(), Code::BadPackageSource, "{text}");
+            assert!(error.diagnostic().hint.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_project() {
+        let given =
+            |text: &str| Source::given(text, Path::new("/p/sub"), Path::new("/p")).unwrap().to_string();
+        assert_eq!(given("../../courtesy"), "../courtesy");
+        assert_eq!(given("./a.zip"), "sub/a.zip");
+        assert_eq!(given(".."), ".");
+        assert_eq!(given("/srv/a"), "/srv/a");
+    }
+}
