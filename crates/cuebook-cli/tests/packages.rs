@@ -353,7 +353,7 @@ fn wrong_sources_leave_nothing_behind() {
         setup.fails(&["add", &source], code, words);
     }
     setup.source("bad/SKILL.md", "no front matter\n");
-    setup.fails(&["add", "../sources/bad"], "CB318", "front matter");
+    setup.fails(&["add", "../sources/bad"], "CB318", "../sources/bad/SKILL.md");
     setup.source("named/SKILL.md", "---\nname: ../../evil\ndescription: Evil\n---\n");
     setup.fails(&["add", "../sources/named"], "CB239", "../../evil");
     fs::write(setup.project.path().join("../sources/skill/huge"), vec![b'x'; (16 << 20) + 1]).unwrap();

@@ -273,13 +273,15 @@ impl<'b> Packages<'b> {
                 Ok((PackageKind::Pack, name, Some(version), StagedPackage::Pack(pack)))
             }
             StagedPackage::Skill(skill) => {
-                let prepared = self
-                    .book
-                    .prepare_path(&skill.folder().join("SKILL.md"), &Context::default())
-                    .map_err(|error| {
-                        let folder = self.book.library().name(skill.folder());
-                        error.map(|found| found.file(format!("{shown}: {folder}/SKILL.md")))
-                    })?;
+                let file = skill.folder().join("SKILL.md");
+                // People know the skill by where they have it from, not by our staging folder.
+                let prepared = self.book.prepare_path(&file, &Context::default()).map_err(|error| {
+                    let name = format!("{shown}/SKILL.md");
+                    error.map(|found| match found.place.clone() {
+                        Some(place) => found.at(place.renamed(name.clone())),
+                        None => found.file(name.clone()),
+                    })
+                })?;
                 let metadata = &prepared.prompt().metadata;
                 let name = metadata.name.clone();
                 checked(&name)?;

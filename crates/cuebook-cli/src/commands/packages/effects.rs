@@ -144,7 +144,8 @@ fn skill_text(
     clock: &Arc<dyn Clock>,
 ) -> PromptEffect {
     let context = Context::default();
-    let names = Names::new("new:", folder);
+    let library = book.library();
+    let names = Names::new("new:", library.root()).without(format!("{}/", library.name(folder)));
     let compare = || -> Result<Diff> {
         let path = |folder: &std::path::Path| folder.join("SKILL.md").to_string_lossy().into_owned();
         let old = Version::find(book, &path(installed), &context, clock)?.labelled(name);
