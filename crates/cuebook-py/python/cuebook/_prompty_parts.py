@@ -89,7 +89,7 @@ class MissingFileError(IoError, FileNotFoundError):
     """A file is missing."""
 
 
-class LoadError(PromptReadError, ValueError):
+class LoadError(PromptReadError):
     """A file cannot be loaded."""
 
 

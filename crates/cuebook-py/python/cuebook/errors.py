@@ -163,11 +163,14 @@ class PromptConflictError(CuebookError):
         return list(self.details.get("candidates") or [])
 
 
-class PromptReadError(CuebookError):
+# As in Prompty, what is wrong with a prompt or its inputs is a `ValueError`.
+
+
+class PromptReadError(CuebookError, ValueError):
     """A prompt's files are invalid."""
 
 
-class PromptValidationError(CuebookError):
+class PromptValidationError(CuebookError, ValueError):
     """Variables are missing, unknown or of the wrong type."""
 
     @property
@@ -176,7 +179,7 @@ class PromptValidationError(CuebookError):
         return list(self.details.get("variables") or self.details.get("problems") or [])
 
 
-class PromptRenderError(CuebookError):
+class PromptRenderError(CuebookError, ValueError):
     """The template failed while it ran."""
 
 
@@ -188,7 +191,7 @@ class PromptApprovalRequired(CuebookError):
     """Code of a pack has not been approved, or has changed since."""
 
 
-class StrictViolation(CuebookError):
+class StrictViolation(CuebookError, ValueError):
     """The value of a strict input looks like a role marker."""
 
 

@@ -32,7 +32,7 @@ from ._prompty_parts import (
 )
 from ._rendered import Rendered, Wire, _body
 from ._values import settle
-from .errors import CuebookError, InvokerError, PromptRenderError, PromptValidationError, StrictViolation
+from .errors import CuebookError, InvokerError, PromptReadError, PromptRenderError, PromptValidationError, StrictViolation
 
 __all__ = [
     "Agent",
@@ -49,6 +49,7 @@ __all__ = [
     "MissingFileError",
     "MustacheRenderer",
     "OpenApiTool",
+    "PromptReadError",
     "PromptRenderError",
     "PromptValidationError",
     "Prompty",

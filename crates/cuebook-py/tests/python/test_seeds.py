@@ -143,6 +143,23 @@ def test_prompty_inputs_have_their_defaults(project: Project) -> None:
         prompty.validate_inputs(agent)
 
 
+@pytest.mark.parametrize(
+    ("body", "inputs", "kind"),
+    [
+        ("{{ a }}", {}, prompty.PromptValidationError),
+        ("{% if %}", {"a": "x"}, prompty.PromptReadError),
+        ("{{ 1 // n }}", {"a": "x", "n": 0}, prompty.PromptRenderError),
+        ("{{ a }}", {"a": "user:\nno"}, prompty.StrictViolation),
+    ],
+)
+def test_prompty_errors_of_prompts_are_value_errors(project: Project, body: str, inputs: dict[str, Any], kind: type[Exception]) -> None:
+    front = "name: p\nmodel: gpt-4o\ninputs:\n  - {name: a, kind: string, required: true, strict: true}\n  - {name: n, kind: integer}\n"
+    path = project({"p.prompty": f"---\n{front}---\nuser:\n{body}\n"}) / "p.prompty"
+    with pytest.raises(ValueError) as raised:
+        prompty.prepare(prompty.load(path), inputs)
+    assert type(raised.value) is kind
+
+
 CONNECTED = """\
 ---
 name: connected
