@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use cuebook::sha256::hex;
 use cuebook_run::provider::Chosen;
 use sha2::{Digest, Sha256};
 
@@ -45,7 +46,7 @@ impl Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -59,5 +60,5 @@ impl fmt::Debug for Key {
 pub(crate) fn short_hash(parts: &[&[u8]]) -> String {
     let mut hasher = Sha256::new();
     parts.iter().for_each(|part| hasher.update(part));
-    hasher.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize()[..8])
 }

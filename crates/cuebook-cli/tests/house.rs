@@ -293,3 +293,25 @@ fn few_places_name_a_built_in_dialect() {
     assert_eq!(found, listed, "NAMED lists every place with its reason");
     assert!(listed.values().sum::<usize>() <= 10);
 }
+
+/// The code of every crate, file by file, with its name.
+fn sources() -> Vec<(String, String)> {
+    let mut list = Vec::new();
+    for folder in crates() {
+        let mut files = Vec::new();
+        files_below(&folder.join("src"), &mut files);
+        for file in files {
+            let name = file.strip_prefix(folder.parent().unwrap()).unwrap().to_string_lossy().into_owned();
+            list.push((name, std::fs::read_to_string(&file).unwrap()));
+        }
+    }
+    list
+}
+
+#[test]
+fn hex_digits_have_one_helper() {
+    let own = Regex::new(r#""\{\w*:02x\}""#).unwrap();
+    let wrong: Vec<_> =
+        sources().into_iter().filter(|(_, text)| own.is_match(text)).map(|(name, _)| name).collect();
+    assert_eq!(wrong, Vec::<String>::new(), "use cuebook_text::sha256::hex");
+}

@@ -69,7 +69,7 @@ impl CallFolder {
     /// Adds a program that the user granted, and gives its place.
     pub(crate) fn add_program(&self, name: &Path, bytes: Vec<u8>) -> Result<PathBuf> {
         let digest = Sha256::digest(&bytes);
-        let folder = crate::record::hex(&digest[..8]);
+        let folder = cuebook::sha256::hex(&digest[..8]);
         let path = self.path.join("granted").join(folder).join(name);
         if path.exists() {
             return Ok(path);

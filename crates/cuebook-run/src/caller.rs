@@ -1,9 +1,10 @@
 //! A call that a thread makes: whose it is, and what its tools must not see.
 
+use cuebook::sha256::hex;
 use sha2::{Digest, Sha256};
 
 use crate::processes;
-use crate::record::{Holder, ThreadId, hex};
+use crate::record::{Holder, ThreadId};
 use crate::secrets::Secrets;
 
 /// The variable that tells a tool which thread it runs for, so that a thread that it starts is a child of that one.

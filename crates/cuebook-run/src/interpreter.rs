@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cuebook::sha256::hex;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -52,7 +53,7 @@ impl Interpreter {
                 count => hasher.update(&buffer[..count]),
             }
         }
-        Some(crate::record::hex(&hasher.finalize()))
+        Some(hex(&hasher.finalize()))
     }
 
     /// What a lockfile says of it: the file, and its content if the project holds it. The host is part of it, because
@@ -69,7 +70,7 @@ pub(crate) fn host() -> String {
     let read = |file: &str| std::fs::read_to_string(file).ok().filter(|id| !id.trim().is_empty());
     let id = read("/etc/machine-id").or_else(|| read("/etc/hostname")).unwrap_or_default();
     let digest = Sha256::digest(format!("cuebook host {}", id.trim()));
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest[..8])
 }
 
 fn is_program(file: &Path) -> bool {

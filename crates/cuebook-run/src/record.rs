@@ -21,8 +21,3 @@ pub use key::{LOG_KEY, LogKey};
 pub use open_hook::OpenHook;
 pub use status::Status;
 pub(crate) use stopped::{error_json, stopped, stopped_json};
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}

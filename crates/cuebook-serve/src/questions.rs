@@ -88,7 +88,7 @@ impl WaitingCalls {
         let request = input(question)?;
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
-        let state: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let state = cuebook::sha256::hex(&bytes);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_WAITING {
             all.pop_front();

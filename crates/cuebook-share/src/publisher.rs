@@ -58,11 +58,7 @@ pub fn sign(book: &Book, folder: &Path, key: &SigningKey) -> Result<String> {
     let shown = folder.to_string_lossy();
     let (kind, name) = identity(book, folder, &shown)?;
     let content = ContentDigest::of(folder, &shown, crate::lock::MAX_BYTES)?;
-    let signature: String = key
-        .sign(message(kind, &name, &content).as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let signature = cuebook::sha256::hex(&key.sign(message(kind, &name, &content).as_bytes()));
     let text = format!(
         "# The publisher's signature of this package, written by `cuebook pack sign`.\nkey = \"\"\"\n{}\"\"\"\nsignature = \"{signature}\"\n",
         key.public().pem()

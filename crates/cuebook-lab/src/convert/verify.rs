@@ -24,6 +24,7 @@ use crate::source::Place;
 use crate::template::parts::MissingValue;
 use crate::template::python::is_space;
 use crate::variables::Context;
+use cuebook_text::sha256::hex;
 use own_text::{ComparisonRender, Mask};
 use samples::{Sample, samples};
 
@@ -459,8 +460,7 @@ impl Scratch {
         let folder = getrandom::fill(&mut digits)
             .map_err(std::io::Error::other)
             .and_then(|()| {
-                let digits: String = digits.iter().map(|byte| format!("{byte:02x}")).collect();
-                let folder = std::env::temp_dir().join(format!("cuebook-{digits}"));
+                let folder = std::env::temp_dir().join(format!("cuebook-{}", hex(&digits)));
                 make(&folder)?;
                 Ok(folder)
             })

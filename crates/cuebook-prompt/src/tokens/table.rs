@@ -50,8 +50,8 @@ const SOUND: &str = "the vocabularies are part of the program, and a test reads 
 mod tests {
     use std::fmt::Write as _;
 
+    use crate::sha256::{Sha256, hex};
     use base64::Engine as _;
-    use sha2::{Digest as _, Sha256};
 
     use super::super::Vocabulary;
 
@@ -71,8 +71,7 @@ mod tests {
                 let token = base64::engine::general_purpose::STANDARD.encode(token);
                 writeln!(published, "{token} {id}").unwrap();
             }
-            let hash: String = Sha256::digest(&published).iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(hash, expected, "{vocabulary}");
+            assert_eq!(hex(&Sha256::digest(&published)), expected, "{vocabulary}");
         }
     }
 

@@ -30,7 +30,7 @@ impl NonceSource for SystemNonces {
             let message = format!("the system provides no random bytes for a nonce: {error}");
             Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
         })?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(crate::sha256::hex(&bytes))
     }
 }
 

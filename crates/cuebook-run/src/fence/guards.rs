@@ -139,7 +139,7 @@ impl Locks {
     fn open(project: &Path, user: Option<&Path>) -> io::Result<(File, File)> {
         let real = fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
-        let name = crate::record::hex(&digest[..12]);
+        let name = cuebook::sha256::hex(&digest[..12]);
         let open = |space: &Path| {
             let folder = space.join("state/fence");
             private_folder(&folder)?;

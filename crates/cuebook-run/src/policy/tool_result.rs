@@ -92,7 +92,7 @@ pub fn guard(text: &str, limit: usize) -> Guarded {
     if text.len() <= limit || text.chars().nth(limit).is_none() {
         return Guarded::Small(text.to_owned());
     }
-    let hash = crate::record::hex(&Sha256::digest(text.as_bytes()));
+    let hash = cuebook::sha256::hex(&Sha256::digest(text.as_bytes()));
     let hash = format!("sha256:{hash}");
     let characters = text.chars().count();
     let finish = |mut outline: Map<String, Json>| {

@@ -12,12 +12,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cuebook::files;
+use cuebook::sha256::hex;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::pause;
-use crate::record::hex;
 
 /// The folder of budgets, below the user's `.ai`.
 const FOLDER: &str = "state/rates";

@@ -48,7 +48,7 @@ fn request(out: &Outgoing<'_>) -> Json {
 }
 
 fn hash(request: &Json) -> String {
-    crate::record::hex(&Sha256::digest(sorted(request).to_string()))
+    cuebook::sha256::hex(&Sha256::digest(sorted(request).to_string()))
 }
 
 /// The value with its keys in order, so that their order does not matter.

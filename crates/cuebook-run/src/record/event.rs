@@ -6,12 +6,13 @@
 
 use std::fmt;
 
+use cuebook::sha256::hex;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::{LogKey, ThreadId, hex};
+use super::{LogKey, ThreadId};
 
 macro_rules! kinds {
     ($($variant:ident $word:literal $about:literal)*) => {

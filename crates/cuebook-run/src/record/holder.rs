@@ -5,10 +5,9 @@
 
 use std::sync::OnceLock;
 
+use cuebook::sha256::hex;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
-
-use super::hex;
 
 /// After how long without one a process on another machine counts as dead.
 const SILENCE: SignedDuration = SignedDuration::from_secs(30);

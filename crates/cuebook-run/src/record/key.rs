@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use cuebook::files::{self, Lock};
 use cuebook::items::Spaces;
+use cuebook::sha256::hex;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest, Sha256};
-
-use super::hex;
 
 /// The environment variable that names another file with the key.
 pub const LOG_KEY: &str = "CUEBOOK_LOG_KEY";

@@ -122,7 +122,7 @@ const DEEPEST: usize = 100;
 pub(super) fn hash(project: &Project, id: &ItemId) -> Option<String> {
     let located = project.spaces.find(ItemType::Directive, id).ok()??;
     let item = located.read(LARGEST).ok()?;
-    Some(crate::record::hex(&Sha256::digest(&item.bytes)))
+    Some(cuebook::sha256::hex(&Sha256::digest(&item.bytes)))
 }
 
 /// The largest file of a directive.

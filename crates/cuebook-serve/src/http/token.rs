@@ -3,6 +3,7 @@
 use std::fmt;
 
 use cuebook::error::ErrorKind;
+use cuebook::sha256::hex;
 use cuebook::{Code, Diagnostic, Error, Result};
 use sha2::{Digest, Sha256};
 
@@ -44,7 +45,7 @@ impl Token {
             let hint = "give a token in an environment variable: --token-env NAME";
             Error::new(ErrorKind::Io, Diagnostic::new(Code::TokenMissing, message).hint(hint))
         })?;
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = hex(&bytes);
         Ok((Token::new(&text), text))
     }
 

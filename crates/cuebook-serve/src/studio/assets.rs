@@ -60,7 +60,7 @@ pub(super) fn response(path: &str) -> Response {
 fn nonce() -> String {
     let mut bytes = [0; 16];
     let _ = getrandom::fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    cuebook::sha256::hex(&bytes)
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
             hash.update(std::fs::read(folder.join(&file)).unwrap());
             hash.update("\0");
         }
-        let now: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let now = cuebook::sha256::hex(&hash.finalize());
         let built = std::fs::read_to_string(folder.join("assets/sources.sha256")).unwrap();
         assert_eq!(
             built.trim(),

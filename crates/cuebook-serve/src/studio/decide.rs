@@ -6,6 +6,7 @@ use std::path::Path;
 
 use cuebook::error::ErrorKind;
 use cuebook::library::{FileChange, PROVIDER, PackCode, Proposal};
+use cuebook::sha256::hex;
 use cuebook::trust::{Granted, Request};
 use cuebook::{Book, Code, Context, Diagnostic, Error, Result, Variables};
 use cuebook_lab::service::with_placeholders;
@@ -209,10 +210,6 @@ fn digest(code: &[PackCode]) -> String {
         }
     }
     hex(&hash.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn changed_since(what: &str) -> Error {

@@ -5,9 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use cuebook::error::ErrorKind;
 use cuebook::files::{self, read_text_inside};
 use cuebook::items::{ItemId, ItemType};
+use cuebook::sha256::{Sha256, hex};
 use cuebook::{Book, Code, Diagnostic, Error, Result};
 use serde_json::{Value as Json, json};
-use sha2::{Digest, Sha256};
 
 use super::{invalid, text};
 
@@ -116,5 +116,5 @@ fn built_in(book: &Book, name: &str) -> Option<&'static str> {
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
