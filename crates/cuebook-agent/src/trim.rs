@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_as_it_is() {
+    fn a_conversation_that_fits_is_unchanged() {
         let mut conversation = talk();
         let budget = size(&conversation);
         assert_eq!(fit(&mut conversation, budget, |_| unreachable!()), 0);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_and_spent_never_exceeds_the_limit() {
+    fn held_and_spent_money_never_exceeds_the_limit() {
         let cents = |amount: i64| Money::from_nanos(amount * 10_000_000);
         let spend = Spend::new(Some(cents(10)), cents(1));
         assert!(spend.hold(cents(6)));

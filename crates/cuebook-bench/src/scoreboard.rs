@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_counts_is_none() {
+    fn text_that_resembles_counts_is_not_a_count() {
         for text in [
             "15 passed, 0 failed, 0 decided",
             "15 passed, 0 failed, 0 decided, 0 skipped, 1 more",

@@ -239,7 +239,7 @@ fn a_pack_needs_its_replacements_recorded() {
 }
 
 #[test]
-fn init_makes_a_project_in_the_given_folder_and_overwrites_nothing() {
+fn init_makes_a_project_and_overwrites_nothing() {
     let project = Project::new();
     let root = project.path().join("there");
     let root = root.to_str().unwrap();

@@ -149,7 +149,7 @@ fn names_that_hide_something_or_are_twins_are_not_installed() {
 }
 
 #[test]
-fn what_approve_and_show_print_cannot_forge_the_screen() {
+fn output_of_approve_and_show_cannot_forge_the_screen() {
     let project = Project::new();
     // Not installed but cloned, so that no name was checked.
     let manifest = r#"{"pack_id": "p", "name": "p\u202eq", "description": "a\u200bb", "prompts": ["hi"]}"#;

@@ -100,7 +100,7 @@ fn a_name_that_contradicts_the_notation_is_refused() {
 }
 
 #[test]
-fn what_a_comparison_ignored_is_reported() {
+fn ignored_differences_are_reported() {
     let project = Project::new();
     project.write("prompts/p/template.md", "# Task\n\nGreet {{ name }} now.\n");
     project.write("prompts/p/prompt.py", "def pre_render(variables, context):\n    return variables\n");

@@ -126,7 +126,7 @@ fn paths_are_relative_to_folder_project_or_root() {
 }
 
 #[test]
-fn what_a_revision_lacks_is_reported_with_a_suggestion() {
+fn a_prompt_missing_in_a_revision_is_reported_with_a_suggestion() {
     let project = greeting();
     project.write("prompts/new/template.md", "New");
     for (args, code, words) in [
@@ -350,7 +350,7 @@ fn an_unwritable_answer_is_a_failure() {
 
 #[cfg(unix)]
 #[test]
-fn what_lies_at_the_top_of_the_disk_is_called_by_its_path() {
+fn a_device_at_the_root_of_the_disk_is_named_by_its_path() {
     let project = Project::new();
     project.write("prompts/p/template.md", "Hi.");
     let output =

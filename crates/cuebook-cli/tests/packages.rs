@@ -415,7 +415,7 @@ fn a_lock_that_was_edited_by_hand_is_refused() {
 }
 
 #[test]
-fn a_new_key_needs_its_fingerprint_and_a_changed_one_is_an_error() {
+fn a_new_key_needs_its_fingerprint_and_a_changed_key_fails() {
     let setup = Setup::new();
     let key = setup.json(&["keys", "generate", "--owner", "Ada"])["fingerprint"].as_str().unwrap().to_owned();
     setup.done(&["pack", "sign", "../sources/pack"]);

@@ -171,7 +171,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "M3",
         "names forge what is shown",
         &[
-            "what_approve_and_show_print_cannot_forge_the_screen",
+            "output_of_approve_and_show_cannot_forge_the_screen",
             "names_that_hide_something_or_are_twins_are_not_installed",
             "no_listing_passes_control_characters_of_a_project",
         ],

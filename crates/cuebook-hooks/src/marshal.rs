@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_json_cannot_hold_is_found_with_the_way_to_it() {
+    fn a_value_outside_json_is_found_with_its_path() {
         let not_json = |bytes: &[u8]| {
             let NotJson { path, kind, why, value, key, .. } = read(bytes).unwrap().1.unwrap();
             (path, kind, why, value, key)

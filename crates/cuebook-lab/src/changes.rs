@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_lines_have_in_common_ends_between_letters() {
+    fn the_common_part_of_two_lines_ends_between_characters() {
         assert_eq!(common("größer", "größe"), "größe".len());
         assert_eq!(common("é", "è"), 0);
     }

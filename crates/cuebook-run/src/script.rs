@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_nothing_stays_and_variables_are_the_shells() {
+    fn unknown_placeholders_stay_and_the_shell_expands_variables() {
         assert_eq!(run("echo {what} ${NAME} ${NONE:-d} # it's {who}", json!({"who": 1})), "{what} V d\n");
         assert_eq!(run("{greeting}", json!({"who": "$(id)"})), "hi $(id)\n");
     }

@@ -329,7 +329,7 @@ fn prices_come_from_the_file() {
 }
 
 #[test]
-fn what_fails_by_accident_is_asked_again_with_pauses() {
+fn temporary_failures_are_retried_with_pauses() {
     for api in Api::ALL {
         let script = Script::new()
             .status(503, json!({"error": {"message": "busy"}}))
@@ -376,7 +376,7 @@ fn a_pause_beyond_the_deadline_is_not_made() {
 }
 
 #[test]
-fn what_will_not_work_is_asked_once() {
+fn permanent_failures_are_not_retried() {
     for (status, body) in [
         (400, json!({"error": {"message": "bad request"}})),
         (401, json!({"error": {"message": "no such key"}})),

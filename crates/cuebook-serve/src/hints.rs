@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_an_option_is_left_out() {
+    fn hints_that_name_an_option_are_left_out() {
         for (given, left) in [
             ("did you mean `x`?", json!("did you mean `x`?")),
             ("make room; --unfenced runs tools freely", json!("make room")),

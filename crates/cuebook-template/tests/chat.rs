@@ -97,7 +97,7 @@ fn chat_extras_exist_in_the_chat_style_alone() {
 }
 
 #[test]
-fn what_a_generation_block_prints_keeps_its_origins() {
+fn output_of_a_generation_block_keeps_its_origins() {
     let env = environment();
     let template = env.compile("m", "{% generation %}a {{ x }}{% endgeneration %}").expect("valid");
     let variables = json!({"x": "b"});

@@ -67,7 +67,7 @@ fn wrong_arguments_name_the_function_and_the_argument() {
 }
 
 #[test]
-fn what_a_function_returns_comes_from_its_arguments() {
+fn a_result_of_a_function_originates_in_its_arguments() {
     let env = environment();
     let template = env.compile("main", "{{ s|repeat(n) }}").expect("valid");
     let values = json!({"s": "ab", "n": 2});

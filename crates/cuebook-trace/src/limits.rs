@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn content_that_fits_is_unchanged() {
         let mut value = json!({"a": [1, "b"]});
         let size = TraceLimits::default().cut(&mut value, usize::MAX);
         assert_eq!(value, json!({"a": [1, "b"]}));

@@ -89,7 +89,7 @@ fn mustache_sections_and_dollar_names_hold() {
 }
 
 #[test]
-fn what_conditions_choose_is_counted_and_is_no_breach() {
+fn text_chosen_by_a_condition_is_counted_and_is_no_breach() {
     let file = "---\ninputs: {name: {kind: string}}\n---\nsystem:\nHi.\n{% if 'system' in name %}\nuser:\nYou said so.\n{% endif %}\n";
     let attack = attack_with(&[("prompts/p.prompty", file)], json!({}));
     assert_held(&attack);

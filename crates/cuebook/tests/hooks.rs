@@ -376,7 +376,7 @@ fn session_state_needs_its_permission() {
 }
 
 #[test]
-fn what_comes_back_is_limited() {
+fn values_returned_by_hooks_are_limited() {
     let project = Project::new()
         .file("prompts/p/prompt.py", "LIMITS = {\"max_output_size\": 10}\nTEMPLATE = \"{{ a }}\"");
     let long = || json!("x".repeat(11));

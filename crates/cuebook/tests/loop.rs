@@ -151,7 +151,7 @@ fn events(api: Api, pieces: &[&str]) -> Vec<Json> {
 }
 
 #[test]
-fn streamed_replies_become_rust_types_for_every_dialect_and_provider() {
+fn streamed_replies_become_rust_types_for_every_dialect() {
     for (name, rendered) in
         [("prompty", from_files("p")), ("sections", from_files("s")), ("rust", from_rust())]
     {

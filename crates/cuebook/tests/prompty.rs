@@ -339,7 +339,7 @@ fn a_template_prompt_is_one_system_message() {
 }
 
 #[test]
-fn what_says_nothing_before_the_first_role_is_no_message() {
+fn blank_text_before_the_first_role_is_no_message() {
     let spoken_of = |body: &str| {
         let file = format!("---\ninputs: {{x: \"\"}}\n---\n{body}");
         spoken(&Project::new().file("prompts/p.prompty", &file).render("p", json!({})).unwrap())

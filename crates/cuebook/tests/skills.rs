@@ -50,7 +50,7 @@ fn a_skill_of_the_user_is_found_in_every_project() {
 }
 
 #[test]
-fn what_the_format_does_not_allow_is_reported() {
+fn violations_of_the_skill_format_are_reported() {
     let long = "x".repeat(1_025);
     let cases = [
         (

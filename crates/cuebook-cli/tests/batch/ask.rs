@@ -181,7 +181,7 @@ fn a_key_that_is_refused_stops_the_batch() {
 }
 
 #[test]
-fn a_row_that_the_model_refuses_is_an_error_row_and_is_asked_again_later() {
+fn a_refused_row_is_an_error_row_and_is_sent_again_later() {
     let setup = Setup::new(Script::answer(|request| match asked(request).as_str() {
         "row-2" => Reply::status(400, json!({"error": {"message": "not this one"}})),
         _ => echo(request),
@@ -274,7 +274,7 @@ fn a_prompt_with_a_tool_is_refused() {
 }
 
 #[test]
-fn a_prompt_with_the_time_stays_the_same_until_the_output_is_written() {
+fn a_prompt_with_the_time_stays_the_same_during_a_batch() {
     let setup = Setup::new(Script::answer(|request| match asked(request).as_str() {
         "row-2" => Reply::status(400, json!({"error": {"message": "not now"}})),
         _ => echo(request),

@@ -93,7 +93,7 @@ fn a_missing_column_is_named_before_any_row() {
 }
 
 #[test]
-fn a_jsonl_file_without_a_column_is_refused_before_anything_is_sent() {
+fn a_jsonl_file_without_a_column_is_refused_before_any_request() {
     let setup = Setup::echo();
     setup.project.write(
         "prompts/ask/prompt.py",

@@ -111,7 +111,7 @@ fn line_output_has_one_document_per_line() {
 }
 
 #[test]
-fn what_callers_of_tools_get_has_its_error_as_a_text_as_ever() {
+fn a_tool_result_has_its_error_as_a_text() {
     let stage = stage(Script::new());
     let output = stage.run(&words("execute directive demo/gret --json"));
     let answer: Json = serde_json::from_str(&out(&output)).unwrap();

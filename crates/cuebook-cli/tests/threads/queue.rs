@@ -192,7 +192,7 @@ fn metrics_are_served_on_this_machine() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_queued_thread_leaves_the_sandbox_only_if_its_worker_does_too() {
+fn a_queued_thread_runs_unsandboxed_only_if_its_worker_does() {
     let call = |name: &str| crate::setup::shell(&format!("echo out > .ai/{name}.txt"));
     let script = Script::new()
         .reply(call("inside"))

@@ -44,7 +44,7 @@ fn a_result_of_the_wrong_type_is_named() {
 }
 
 #[test]
-fn what_json_cannot_hold_is_found_with_its_path() {
+fn a_value_outside_json_is_reported_with_its_path() {
     let cases = [
         ("variables['tree'] = [1, 2, 3, {4}]", "`variables[\"tree\"][3]` is a set"),
         ("variables['x'] = b'1'", "`variables[\"x\"]` is a bytes"),
@@ -91,7 +91,7 @@ fn there_is_a_hint_for_types_that_people_return_by_mistake() {
 }
 
 #[test]
-fn what_contains_itself_is_called_by_the_shortest_way() {
+fn a_value_that_contains_itself_is_named_by_the_shortest_path() {
     for (body, path) in [
         ("variables['a'] = variables", "variables[\"a\"]"),
         ("x = [1]; x.append(x); variables['b'] = [x]", "variables[\"b\"][0]"),

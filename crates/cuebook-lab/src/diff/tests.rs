@@ -66,7 +66,7 @@ const ONE: &str = "---\nname: a\nmodel: {id: gpt-4o, options: {temperature: 0.1}
     outputs:\n  answer: {kind: string}\n---\nsystem:\nHi {{who}}.\n\nuser:\nGo.\n";
 
 #[test]
-fn what_two_files_declare_is_compared_name_by_name() {
+fn declarations_of_two_files_are_compared_by_name() {
     let two = ONE
         .replace("0.1", "0.9")
         .replace("sk-first", "sk-second")

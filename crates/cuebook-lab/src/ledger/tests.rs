@@ -32,7 +32,7 @@ const CHAT: &str = "---\nname: chat\ninputs:\n  history: {kind: thread}\n  compa
                     {{history}}\n\nuser:\nMy question: {{question}}\n";
 
 #[test]
-fn what_everybody_wrote_adds_up_to_what_is_said() {
+fn shares_of_authors_add_up_to_the_total() {
     for (text, values) in [
         (
             "Dear {{ name }}, {{ greeting|default('hello') }}!\n{% for x in list %}- {{ x }}{{ name }}\n{% endfor %}",

@@ -194,7 +194,7 @@ const DIALECTS: [(&str, &str); 7] = [
 ];
 
 #[test]
-fn every_beginning_of_a_file_has_symbols_completions_and_findings_elsewhere() {
+fn every_truncated_file_has_symbols_and_completions() {
     let mut project = Project::new("beginnings", &DIALECTS);
     let mut tried = 0;
     for (file, text) in DIALECTS.iter().skip(1) {

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_a_message_says_is_kept() {
+    fn other_fields_of_a_message_are_kept() {
         let call = json!([{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
         let message =
             Message::from_json(&json!({"role": "assistant", "content": null, "tool_calls": call})).unwrap();

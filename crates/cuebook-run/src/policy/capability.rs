@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_the_same_is_something_else() {
+    fn capabilities_with_similar_names_differ() {
         assert!(!allowed(&["rye.execute.tool.bash"], "execute", "tool", "Bash"));
         assert!(!allowed(&["rye.execute.tool.bash"], "execute", "tool", "b\u{430}sh"));
         assert!(!allowed(&["rye.execute.tool.\u{e9}"], "execute", "tool", "e\u{301}"));

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_with_more_tokens_than_a_minute_has_goes_when_the_bucket_is_full() {
+    fn a_request_larger_than_a_minute_waits_for_a_full_bucket() {
         let budget = Budget::of_this_process(Rate { requests: None, tokens: Some(600.0) });
         assert_eq!(budget.take(10_000, at(0)), None);
         assert_eq!(budget.take(1, at(1)), Some(LONGEST));

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{KEY, RecordingListener, ask, provider};
 
 #[test]
-fn an_answer_without_content_is_retried_then_an_error_on_every_interface() {
+fn an_empty_answer_is_retried_then_fails_on_every_interface() {
     for api in Api::ALL {
         for more in ["stream: true\n", "stream: false\n"] {
             let script = Script::new().reply(Reply::text("").usage(30, 0)).text("at last");

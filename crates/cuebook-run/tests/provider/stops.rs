@@ -36,7 +36,7 @@ fn a_caller_can_stop() {
 }
 
 #[test]
-fn what_came_before_a_stop_is_kept() {
+fn text_before_a_stop_is_kept() {
     let reply = Reply::text("one two three four five six seven eight")
         .pieces(20)
         .stall_after(1200, Duration::from_secs(3600));

@@ -115,7 +115,7 @@ fn a_hook_at_a_limit_lets_the_thread_fail() {
 }
 
 #[test]
-fn the_decision_of_a_hook_is_reported_with_its_name_and_the_next_step() {
+fn a_hook_decision_is_reported_with_its_name_and_next_step() {
     for (decision, status, why) in [
         (param("action", "suspend"), "suspended", "a hook suspended the thread"),
         (param("action", "fail"), "error", "a hook made the thread fail"),

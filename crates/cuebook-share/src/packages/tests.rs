@@ -124,7 +124,7 @@ fn a_process_of_another_test() {
 }
 
 #[test]
-fn a_process_that_dies_at_any_step_leaves_the_old_state_or_the_new_one() {
+fn a_death_at_any_step_leaves_the_old_state_or_the_new_one() {
     let (mut old, mut new) = (0, 0);
     for name in ["pack", "skill"] {
         for task in ["add", "update", "remove"] {

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_the_name_of_a_secret_is_hidden_and_nothing_else() {
+    fn only_the_value_after_the_name_of_a_secret_is_hidden() {
         for (line, shown) in [
             ("password: p@ss,word-two", "password: *************"),
             ("token: \"ab,cd\" # note", "token: \"*****\" # note"),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_around_a_block_has_the_hash_of_another_implementation() {
+    fn hashes_of_lengths_around_a_block_match_another_program() {
         let bytes: Vec<u8> = (0..=255).collect();
         for length in 0..bytes.len() {
             let expected: [u8; 32] = sha2::Sha256::digest(&bytes[..length]).into();

@@ -90,7 +90,7 @@ fn conditions_with_folds_are_compared_without_folds() {
 }
 
 #[test]
-fn what_only_sections_know_keeps_a_condition_from_being_written() {
+fn conditions_that_only_sections_know_are_reported() {
     let lost = |text: &str, to: BuiltIn| {
         let source = Project::new().file("prompts/p.sections.md", text);
         let conversion = source.book().convert("p", &Target::new(to)).unwrap();

@@ -85,7 +85,7 @@ fn role_names_that_a_file_declares_are_roles() {
 }
 
 #[test]
-fn what_stands_before_the_first_role_counts_as_a_message() {
+fn text_before_the_first_role_counts_as_a_message() {
     let conversion = convert(&project("prompts/p.prompty", &format!("Before.\n{TWO}")), Template);
     assert!(reported(&conversion)[0].1.starts_with("the text has 3 messages"), "{:#?}", conversion.report);
 }

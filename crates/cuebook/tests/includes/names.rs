@@ -64,7 +64,7 @@ fn a_value_never_names_what_is_included_by_its_address() {
 }
 
 #[test]
-fn a_path_after_an_address_gets_the_hint_that_an_include_takes_an_id() {
+fn a_path_as_an_include_gets_the_hint_to_write_an_id() {
     let project = Project::new().with("prompts/host/template.md", "{% include \"prompt:./x\" %}");
     let error = project.error("host", json!({}));
     let hint = error.diagnostic().hint.clone().unwrap_or_default();

@@ -119,7 +119,7 @@ fn a_set_counts_no_further_than_it_goes_in_jinja() {
 }
 
 #[test]
-fn what_may_be_set_is_asked_for_where_it_is_missing() {
+fn a_settable_variable_is_optional_until_it_is_missing() {
     let project = with("{% if bold %}{% set who = 'Bo' %}{% endif %}{% include 'prompt:note' %}");
     assert_eq!(asks(&project, "who"), Some(Need::Optional));
     assert_eq!(project.text("host", json!({"bold": true})), "Dear Bo, be calm.");

@@ -334,7 +334,7 @@ fn the_place_of_an_include_is_reported_once() {
 }
 
 #[test]
-fn the_signature_of_an_include_is_reported_wherever_it_is_printed() {
+fn the_signature_of_an_include_is_reported_with_every_use() {
     let project = Project::new()
         .signed(WELCOME, &welcome("{include:demo/tea} Then: {include:directive:demo/greet}"))
         .with(

@@ -211,7 +211,7 @@ fn a_stream_is_asked_for_in_each_providers_way() {
 }
 
 #[test]
-fn what_gemini_knows_beside_its_configuration_finds_its_place() {
+fn options_of_gemini_outside_its_configuration_are_placed() {
     let options = json!({"options": {"topP": 0.5, "additionalProperties": {
         "thinkingConfig": {"thinkingBudget": 0}, "safetySettings": [], "generationConfig": {"topP": 1, "candidateCount": 2},
     }}});

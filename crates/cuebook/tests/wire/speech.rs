@@ -75,7 +75,7 @@ fn a_conversation_with_calls_is_translated_for_every_provider() {
 }
 
 #[test]
-fn what_responses_and_gemini_gave_with_a_call_goes_back_to_them() {
+fn provider_data_of_a_call_returns_to_its_provider() {
     let item =
         json!({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "clock", "arguments": "{}"});
     let message = |metadata: Json| json!({"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "", "metadata": metadata}]});

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_too_much_is_refused_where_it_begins_to() {
+    fn documents_beyond_the_limits_are_refused_with_a_place() {
         let deep = "<a>".repeat(100_000);
         assert_eq!(mask(&deep).unwrap_err().0, MaskError::TooDeep);
         assert_eq!(mask(&"<a/>".repeat(100_000)).unwrap_err().0, MaskError::TooManyElements);

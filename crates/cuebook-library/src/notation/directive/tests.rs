@@ -133,7 +133,7 @@ fn every_element_is_read() {
 }
 
 #[test]
-fn what_xml_says_counts_and_not_what_a_pattern_would_find() {
+fn directives_are_read_as_xml_and_not_by_patterns() {
     let read =
         directive("<!-- c --><directive filename=\"zzz\" name='real' note=\"x>y\" version = \"1.0.0\"/>");
     assert_eq!((read.name.as_deref(), read.version.as_deref()), (Some("real"), Some("1.0.0")));

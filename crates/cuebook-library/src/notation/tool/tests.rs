@@ -41,7 +41,7 @@ fn every_notation_says_the_same_things() {
 }
 
 #[test]
-fn what_must_be_known_and_is_computed_is_pointed_at() {
+fn an_unreadable_constant_of_a_tool_has_a_place() {
     for (extension, text, wanted) in [
         ("py", "import os\n__version__ = os.name\n", "t.py:2:15"),
         ("js", "const x = 1;\nconst __version__ = x;\n", "t.js:2:21"),

@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn what_serde_json_reads_is_read_the_same(value in crate::chat::reply::any_json()) {
+    fn valid_json_is_read_as_serde_json_reads_it(value in crate::chat::reply::any_json()) {
         let text = value.to_string();
         prop_assert!(scan::Scan::new(&text).whole().is_ok());
         prop_assert_eq!(scan::read(&text).unwrap().to_json(), value);

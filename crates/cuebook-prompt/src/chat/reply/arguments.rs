@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_object_is_an_error_and_never_empty_arguments() {
+    fn arguments_that_are_not_an_object_are_an_error() {
         assert_eq!(refused(""), "the arguments of a tool call are not a JSON object: it is empty");
         assert_eq!(refused("null"), "the arguments of a tool call are not a JSON object: this is null");
         assert_eq!(

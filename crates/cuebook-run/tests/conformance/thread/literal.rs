@@ -94,7 +94,7 @@ impl Reader<'_> {
 }
 
 #[test]
-fn what_python_writes_is_read() {
+fn literals_written_by_python_are_read() {
     let read = parse("{'a': [1, 2.5, True, None], \"it's\": 'x\\n\\'y\\'', 'e': <<VOLATILE>>}").unwrap();
     assert_eq!(read, json!({"a": [1, 2.5, true, null], "it's": "x\n'y'", "e": "<<VOLATILE>>"}));
     assert_eq!(parse("Missing: a"), None);

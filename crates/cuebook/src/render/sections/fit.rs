@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn content_that_fits_is_unchanged() {
         let (rendered, fitting) = fit(100_000).unwrap();
         assert_eq!(fitting.tokens, Tokenizer::for_model("gpt-4o").count(rendered.text()));
         assert!(fitting.steps.is_empty() && rendered.text().contains("again and again"));
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_its_summary_already_can_go() {
+    fn a_section_that_shows_its_summary_can_be_removed() {
         let closed =
             Section::new("a", "A", "Long.").summary("Words, words, words.").visible(Visibility::Summary);
         let task = Section::new("task", "Task", "Do it.");

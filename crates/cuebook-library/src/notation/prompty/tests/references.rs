@@ -149,7 +149,7 @@ fn reading_leaves_connections_alone_and_loading_resolves_them() {
 }
 
 #[test]
-fn what_connections_lack_is_a_note() {
+fn unresolved_references_of_connections_are_notes() {
     let home = folder(&[]);
     let home = home.path().join("app");
     let source = Source::new("app/p.prompty", format!("---\n{CONNECTIONS}\n---\n"));

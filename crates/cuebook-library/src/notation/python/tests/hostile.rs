@@ -85,7 +85,7 @@ fn the_place_where_it_becomes_too_deep_is_underlined() {
 }
 
 #[test]
-fn what_lies_just_below_the_limits_is_read() {
+fn a_definition_just_below_the_limits_is_read() {
     let computed = "`X` must be a literal, but this is computed (an operation)";
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     assert_eq!(read(format!("X = {deep}")), deep);

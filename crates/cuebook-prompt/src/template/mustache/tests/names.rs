@@ -91,7 +91,7 @@ fn the_scope_itself_is_a_dot() {
 }
 
 #[test]
-fn what_no_render_can_narrow_stays_wide() {
+fn a_shape_that_no_render_narrows_stays_wide() {
     let sections: String =
         (0..100).map(|index| format!("{{{{#s{index}}}}}{{{{>p}}}}{{{{/s{index}}}}}")).collect();
     let case = Case::new(sections).with(&[("p", "{{x}}")]);
