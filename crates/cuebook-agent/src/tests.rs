@@ -328,7 +328,7 @@ fn a_run_goes_on_with_the_calls_that_were_not_made() {
 }
 
 #[test]
-fn a_prompt_that_is_replaced_stands_before_all_that_was_said() {
+fn a_replaced_prompt_precedes_all_messages() {
     let agent = calling(vec![call("a", "open", "{}"), call("b", "look", "{}")])
         .tool_with("open", |_, _| Performed {
             prompt: Some((

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_goes_and_its_summary_stands_behind_the_system() {
+    fn a_summary_after_the_system_replaces_the_oldest() {
         let mut conversation = talk();
         let removed = fit(&mut conversation, size(&talk()) - 10, summarise);
         assert_eq!(removed, 1);

@@ -358,7 +358,7 @@ fn a_hook_imports_the_approved_module() {
 }
 
 #[test]
-fn a_socket_in_the_workspace_cannot_be_spoken_to() {
+fn a_socket_in_the_workspace_cannot_be_used() {
     let Some(()) = python_or_skip() else { return };
     let stage = Setup::new(
         "import socket\nresult = tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))\na, b = socket.socketpair()\n\

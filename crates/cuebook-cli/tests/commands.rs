@@ -151,7 +151,7 @@ fn a_configured_folder_that_is_not_there_is_named() {
 }
 
 #[test]
-fn check_tells_of_a_vocabulary_that_is_wrong_or_does_nothing() {
+fn check_reports_a_wrong_or_unused_vocabulary() {
     let project = Project::new();
     project.write("prompts/a/template.md", "A");
     project.write("prompts/d/template.md", "D");

@@ -193,7 +193,7 @@ fn code_of_a_revision_is_never_run_and_reported() {
 }
 
 #[test]
-fn an_error_in_a_revision_says_where_it_stands_there() {
+fn an_error_in_a_revision_has_its_place_there() {
     let project = Project::new();
     project.write("prompts/hi/template.md", "Hi {{ name\n");
     git(&project, &["init", "-q"]);

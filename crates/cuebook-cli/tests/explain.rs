@@ -300,7 +300,7 @@ fn a_match_shows_its_own_line() {
 }
 
 #[test]
-fn the_page_tells_included_files_apart_without_pointing_at_them() {
+fn the_page_distinguishes_included_files() {
     let project = Project::new();
     project.write("prompts/a/template.md", "One. {% include 'b/x.md' %} Two. {% include 'b/y.md' %}\n");
     project.write("prompts/b/x.md", "From x.");

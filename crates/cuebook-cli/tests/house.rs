@@ -315,3 +315,22 @@ fn hex_digits_have_one_helper() {
         sources().into_iter().filter(|(_, text)| own.is_match(text)).map(|(name, _)| name).collect();
     assert_eq!(wrong, Vec::<String>::new(), "use cuebook_text::sha256::hex");
 }
+
+#[test]
+fn test_names_are_short_and_state_a_property() {
+    let test = Regex::new(r"#\[(?:tokio::)?test[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:async )?fn (\w+)").unwrap();
+    let mut wrong = Vec::new();
+    for folder in crates() {
+        let mut files = Vec::new();
+        files_below(&folder.join("src"), &mut files);
+        if folder.join("tests").is_dir() {
+            files_below(&folder.join("tests"), &mut files);
+        }
+        for file in files {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let names = test.captures_iter(&text).map(|found| found[1].to_owned());
+            wrong.extend(names.filter(|name| name.len() > 60 || name.starts_with("what_")));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}

@@ -107,7 +107,7 @@ fn a_prompt_that_reads_the_clock_is_reported() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_errors_and_slips_are_mentioned() {
+fn unusable_files_are_errors_and_typos_are_warnings() {
     let project = support_prompt();
     project.write("list.json", "[]");
     project.write("slip.json", r#"{"custmer": "Eve"}"#);

@@ -40,7 +40,7 @@ Other blocks are left alone:
 ";
 
 #[test]
-fn a_page_that_tells_the_truth_stays_as_it_is() {
+fn a_correct_page_is_unchanged() {
     let run = transcript::run(PAGE);
     assert_eq!(transcript::diff(PAGE, &run.rewritten), transcript::diff(PAGE, PAGE));
     assert!(run.printed.contains("error[CB404]"), "{}", run.printed);

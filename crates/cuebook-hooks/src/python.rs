@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_in_its_place_is_asked_what_it_stands_for() {
+    fn a_script_in_its_place_is_read_for_its_target() {
         let (_guard, folder) = folder();
         let program = installation(&folder.join("opt"), "3.10");
         let answer = format!(

@@ -53,7 +53,7 @@ fn no_shell_reads_the_command() {
 }
 
 #[test]
-fn a_program_that_fails_tells_the_end_of_its_errors() {
+fn a_failed_program_shows_the_end_of_its_errors() {
     let refusal = sh("echo answer; echo why >&2; exit 3").ask(&ask("")).unwrap_err();
     assert_eq!(refusal.exception, "RuntimeError");
     assert_eq!(refusal.message, "llm_call: \"sh\" failed (exit status: 3): why");

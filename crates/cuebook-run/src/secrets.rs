@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_taken_out_wherever_it_stands() {
+    fn a_key_is_masked_at_every_place() {
         let secrets = Secrets::default().and(["sk-12345678".into(), "sk-12345678-long".into()]);
         let mut value =
             json!({"x sk-12345678": ["a sk-12345678-long b", {"y": "sk-12345678sk-12345678"}], "n": 1});

@@ -436,7 +436,7 @@ fn a_file_can_ask_for_another_attempt_after_text() {
 }
 
 #[test]
-fn a_break_before_anything_was_said_is_asked_again() {
+fn a_break_before_the_first_text_is_retried() {
     for api in Api::ALL {
         for more in [STREAMED, WHOLE] {
             let script = Script::new().reply(Reply::text("never heard").close_after(10)).text("heard");

@@ -221,7 +221,7 @@ fn an_error_is_the_result_of_its_frame() {
 }
 
 #[test]
-fn traces_of_one_name_and_one_moment_never_replace_each_other() {
+fn traces_with_one_name_and_time_never_replace_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let frame = {
         let kept = Kept::default();

@@ -266,7 +266,7 @@ fn an_unsigned_directive_is_reported_and_a_changed_one_refused() {
 }
 
 #[test]
-fn check_tells_what_keeps_a_directive_from_working() {
+fn check_reports_defects_of_a_directive() {
     let odd = DEPLOY
         .replace(
             "<category>ops</category>",

@@ -132,7 +132,7 @@ fn a_picture_is_the_authors_and_its_address_a_value() {
 }
 
 #[test]
-fn a_conversation_stands_where_the_file_says() {
+fn a_conversation_is_placed_where_the_file_puts_it() {
     let project = Project::new()
         .file("prompts/shown.prompt", "{{role \"system\"}}Be kind.{{history}}{{role \"user\"}}Now.")
         .file("prompts/added.prompt", "{{role \"system\"}}Be kind.{{role \"user\"}}Now.");

@@ -186,7 +186,7 @@ fn deleted_files_are_missed() {
 }
 
 #[test]
-fn a_new_partial_of_the_users_stands_in_for_a_built_in_one() {
+fn a_partial_of_the_user_replaces_a_built_in_one() {
     let warm = Warm::new(&[("prompts/p/template.md", "{% include 'partials/safety_rules.md' %}")]);
     warm.put(&format!("{SHARED}/partials/safety_rules.md"), "mine");
     assert_eq!(warm.render(), "mine");

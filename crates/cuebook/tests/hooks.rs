@@ -176,7 +176,7 @@ fn only_providers_that_the_templates_use_run_and_each_runs_once() {
 }
 
 #[test]
-fn a_provider_stands_above_a_default_and_below_an_agent() {
+fn a_provider_ranks_above_a_default_and_below_an_agent() {
     let project = Project::new().file(
         "prompts/p/prompt.py",
         "VARIABLES = {\"optional\": [{\"name\": \"git\", \"type\": \"object\", \"default\": {\"branch\": \"none\"}}]}\n\

@@ -49,7 +49,7 @@ fn invalid_booleans_and_visibilities_are_refused() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_asked_is_shown_where_it_stands() {
+fn a_condition_that_fails_is_reported_at_its_place() {
     let error = project(&section("summary: S\nvisibility: \"'half'\"")).error("p", json!({}));
     let found = error.diagnostic();
     assert_eq!(

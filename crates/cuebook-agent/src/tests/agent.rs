@@ -30,7 +30,7 @@ fn a_model_that_never_ends_comes_to_its_limit() {
 }
 
 #[test]
-fn a_silent_model_is_asked_again() {
+fn an_empty_answer_is_retried() {
     let asked = AtomicUsize::new(0);
     let agent = Agent::new(|question| {
         assert_eq!(question.attempt as usize, asked.fetch_add(1, Ordering::Relaxed));
@@ -134,7 +134,7 @@ fn a_run_resumes_from_each_checkpoint_without_repeats() {
 }
 
 #[test]
-fn a_budget_sums_up_what_was_said_long_ago() {
+fn a_budget_summarises_the_oldest_messages() {
     let seen: Mutex<Vec<Json>> = Mutex::default();
     let mut conversation = question();
     conversation.extend((0..20).map(|n| Message::text(Role::User, format!("{n} {}", "word ".repeat(50)))));
@@ -243,7 +243,7 @@ fn actions_after_a_run_do_not_change_its_result() {
 }
 
 #[test]
-fn the_stable_prefix_ends_where_a_summary_stands() {
+fn the_stable_prefix_ends_at_a_summary() {
     let mut conversation = question();
     conversation.extend((0..9).map(|_| Message::text(Role::User, "word ".repeat(50))));
     let journal = Journal::new(&conversation);
@@ -294,7 +294,7 @@ fn lines_of_a_run_that_does_not_end_well_say_why() {
 }
 
 #[test]
-fn a_provider_is_called_once_and_told_to_stop() {
+fn a_provider_is_called_once_and_stopped() {
     use cuebook_run::provider::{Category, Listener, Provider, ProviderFailure, ProviderRequest};
 
     /// Answers with a call once, and then fails in a way that may have cost something.

@@ -80,7 +80,7 @@ fn nothing_is_met_while_a_figure_is_missing() {
 }
 
 #[test]
-fn the_text_is_aligned_and_says_who_is_missing_and_why() {
+fn the_text_is_aligned_and_lists_missing_systems() {
     let text = table().to_string();
     let lines: Vec<&str> = text.lines().take_while(|line| line.starts_with('|')).collect();
     assert_eq!(lines.len(), 2 + 4, "a head, a rule and four rows:\n{text}");

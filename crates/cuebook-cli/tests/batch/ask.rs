@@ -127,7 +127,7 @@ fn a_row_that_is_too_long_for_the_model_is_invalid() {
 }
 
 #[test]
-fn a_dry_run_tells_the_cost_and_writes_nothing() {
+fn a_dry_run_prints_the_cost_and_writes_nothing() {
     let setup = Setup::echo();
     setup.questions(100);
     let output = setup.ask(&["--dry-run", "--json"]);

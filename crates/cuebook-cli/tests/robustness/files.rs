@@ -93,7 +93,7 @@ help: if you need a file of this size, raise `limits.file_size` in cuebook.toml,
 // --- what is no file ---
 
 #[test]
-fn a_circle_of_links_is_named_wherever_it_stands() {
+fn a_circle_of_links_is_reported_for_every_file() {
     let circle = |file: &str| {
         format!(
             "error[CB110]: {file}: symbolic links form a cycle

@@ -374,7 +374,7 @@ fn options_of_a_thread_count_wherever_the_thread_is_asked_for() {
 }
 
 #[test]
-fn who_only_looks_at_threads_is_offered_no_recordings() {
+fn commands_that_show_threads_take_no_recordings() {
     let stage = stage(Script::new());
     for line in ["list", "show x", "tail x", "cancel x"] {
         for option in ["--record", "--replay"] {

@@ -78,7 +78,7 @@ fn a_prompt_reaches_its_endpoint_through_a_provider_of_the_user() {
 }
 
 #[test]
-fn a_broken_provider_file_stops_only_those_who_ask_for_it() {
+fn a_broken_provider_file_stops_only_its_users() {
     let stage = stage("  provider: mock\n");
     stage.project.write("home/.ai/config/providers/broken.yaml", "name: broken\napi: nonsense\n");
     let output = run(&stage, &[], &[]);

@@ -188,7 +188,7 @@ fn looking_for_threads_makes_nothing() {
 }
 
 #[test]
-fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
+fn an_empty_store_is_not_reported_as_missing() {
     let stage = stage(Script::new());
     let file = stage.project.path().join("empty.db");
     let key = cuebook_run::store::LogKey::from_bytes([7; 32]);

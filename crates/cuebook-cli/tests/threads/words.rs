@@ -89,7 +89,7 @@ fn a_retry_by_a_hook_is_reported() {
 }
 
 #[test]
-fn a_model_that_is_blocked_without_a_reason_is_said_once() {
+fn a_block_without_a_reason_is_reported_once() {
     let blocked = json!({"status": "error", "error_detail": ""});
     let stage = stage(Script::new().reply(Reply::call("c1", "directive_return", blocked).usage(9, 1)));
     let said = err(&stage.threaded(&[]));

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Bench, explain, hint};
 
 #[test]
-fn an_exception_is_shown_with_its_line_and_who_called_it() {
+fn an_exception_is_shown_with_its_line_and_callers() {
     let Some(bench) = Bench::new(
         "def inner(values):
     return values['missing']

@@ -178,7 +178,7 @@ def provide(context):
 }
 
 #[test]
-fn a_missing_python_is_said_before_anything_is_started() {
+fn a_missing_python_is_reported_before_any_start() {
     let bench = Bench::with_config(COUNTER, config("no-such-python"));
     let error = bench.error();
     assert_eq!(error.code(), Code::PythonNotFound);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_tells_the_notation() {
+    fn the_notation_follows_from_the_path() {
         let of = |path: &str| Notation::of(Path::new(path));
         assert_eq!(of("/p/prompts/a/template.md"), Notation::Template);
         assert_eq!(of("/p/a.prompty"), Notation::Prompty);

@@ -203,7 +203,7 @@ fn messages_are_those_that_scripts_know() {
 }
 
 #[test]
-fn a_narrow_signature_counts_only_for_those_who_allow_it() {
+fn a_narrow_signature_counts_only_where_it_is_allowed() {
     let world = Fixture::new();
     // As Rye signs: the hash of the XML alone.
     let start = DIRECTIVE.find("<directive").unwrap();

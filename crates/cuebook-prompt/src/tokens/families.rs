@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_publishes_nothing_is_named() {
+    fn providers_without_a_vocabulary_are_named() {
         assert!(
             missing("us.anthropic.claude-sonnet-4-5-v1:0").starts_with("Anthropic publishes no vocabulary")
         );
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn no_prefix_stands_twice() {
+    fn no_prefix_occurs_twice() {
         let mut prefixes: Vec<&str> = FAMILIES.iter().map(|(prefix, _)| *prefix).collect();
         prefixes.sort_unstable();
         prefixes.dedup();

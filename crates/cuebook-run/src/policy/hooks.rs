@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_can_never_hold_is_found_where_it_stands() {
+    fn invalid_conditions_are_reported_at_their_place() {
         for (condition, line, message) in [
             ("{path: cost.spnd, op: gte,\n      value: 1}", 3, "a thread has no `cost.spnd`"),
             (
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_know_what_threads_tell() {
+    fn conditions_read_every_field_of_cost_and_limits() {
         let cost = crate::store::Cost { estimated: 1, unpriced: true, ..Default::default() }.to_json();
         let limits = crate::policy::limits::ThreadLimits::defaults().to_json();
         for (whole, fields) in [("cost", &cost), ("limits", &limits)] {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_stands_in_the_file_is_written_there() {
+    fn only_a_literal_secret_counts_as_written() {
         assert!(is_written("password", &json!("abc")), "also what is too short to be taken out of texts");
         assert!(is_written("extra", &json!({"x-api-key": "violet-42"})));
         for (name, value) in

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_from_the_future_is_none() {
+    fn a_heartbeat_from_the_future_does_not_count() {
         let elsewhere = Holder { host: "another".to_owned(), ..Holder::of_this_process() };
         let at = |seconds| Some(Timestamp::now() + SignedDuration::from_secs(seconds));
         assert!(lives(&elsewhere, at(5)) && lives(&elsewhere, at(-5)));

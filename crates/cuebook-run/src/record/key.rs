@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_who_make_the_key_at_once_agree() {
+    fn concurrent_creation_of_the_key_agrees() {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let spaces = Spaces::new(project.path(), Some(user.path()));
         let ids: Vec<String> = std::thread::scope(|scope| {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_come_meanwhile_share_the_next_transaction() {
+    fn concurrent_writes_share_the_next_transaction() {
         let group = Group::new(0_usize);
         let largest = AtomicUsize::new(0);
         let together = |count: &mut usize, tasks: &mut [&mut dyn Task]| {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_tells_processes_and_calls_apart_and_says_nothing_else() {
+    fn a_mark_identifies_the_process_and_the_call_only() {
         let (one, other) = (Holder::of_this_process(), Holder::of_this_process());
         assert_ne!(mark(&one, None), mark(&other, None));
         let (a, b) = (mark(&one, Some("a")), mark(&one, Some("b")));

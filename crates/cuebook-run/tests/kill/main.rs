@@ -439,7 +439,7 @@ fn a_run_without_kills_ends() {
 }
 
 #[test]
-fn a_run_that_is_killed_at_any_moment_goes_on_from_there() {
+fn a_run_killed_at_any_point_resumes_there() {
     let died = every_moment(1, || None);
     println!("killed {died} times");
     assert!(died >= 60, "only {died} moments");

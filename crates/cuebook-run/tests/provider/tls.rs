@@ -95,7 +95,7 @@ fn a_private_authority_is_trusted_only_by_file() {
 }
 
 #[test]
-fn a_file_without_certificates_is_told() {
+fn a_file_without_certificates_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("authorities.pem");
     for text in ["", "no certificate\n", "-----BEGIN CERTIFICATE-----\n???\n-----END CERTIFICATE-----\n"] {

@@ -118,7 +118,7 @@ fn a_child_gets_half_of_the_rest_by_default() {
 }
 
 #[test]
-fn money_that_a_waiting_child_keeps_is_not_said_to_be_spent() {
+fn money_kept_by_a_waiting_child_is_not_spent() {
     let stage = Setup::new(script([
         spawn("p", "demo/work", json!({"limit_overrides": {"turns": 1, "spend": 50}})),
         call("c", "demo/none", json!({})),

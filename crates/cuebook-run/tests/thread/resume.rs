@@ -322,7 +322,7 @@ fn another_model_brings_its_own_measures() {
 }
 
 #[test]
-fn two_who_take_up_the_same_thread_at_once_do_not_both_get_it() {
+fn only_one_process_gets_a_thread_that_two_resume() {
     let stage = Setup::new(
         script([
             call("a", "demo/none", json!({})),

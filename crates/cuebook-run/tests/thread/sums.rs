@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::setup::*;
 
 #[test]
-fn an_answer_tells_what_the_whole_conversation_cost() {
+fn an_answer_has_the_cost_of_the_whole_conversation() {
     let script = script([
         call("a", "demo/none", json!({})).usage(1000, 10),
         call("b", "demo/none", json!({})).usage(5500, 100),

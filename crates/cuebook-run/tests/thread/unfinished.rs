@@ -140,7 +140,7 @@ fn a_full_window_is_not_cured_by_longer_answers() {
 }
 
 #[test]
-fn an_answer_in_which_nothing_is_said_is_no_success() {
+fn an_answer_without_content_is_no_success() {
     for replies in
         [vec![says(""), says(" \n"), says("Hello.")], vec![says("").thinking("Hm."), says("Hello.")]]
     {

@@ -53,7 +53,7 @@ fn keys_are_compared_as_they_read_and_not_as_they_are_written() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_refused_with_both_places() {
+fn a_duplicate_key_is_refused_with_both_places() {
     assert_eq!(
         findings("{\n  \"a\": 1,\n  \"b\": {\"a\": 2},\n  \"\\u0061\": 3\n}\n"),
         "\
@@ -80,7 +80,7 @@ fn keys_are_unique_per_object_and_may_be_empty() {
 }
 
 #[test]
-fn a_syntax_error_is_underlined_where_it_stands() {
+fn a_syntax_error_is_underlined_at_its_place() {
     assert_eq!(
         findings("{\n  \"ü\": [1, 2,]\n}\n"),
         "\

@@ -159,7 +159,7 @@ fn every_value_and_key_has_its_place_in_the_whole_file() {
 }
 
 #[test]
-fn a_missing_value_is_null_and_stands_behind_its_key() {
+fn a_missing_value_is_null_after_its_key() {
     let document = parse("name:\nkind: x\n").unwrap();
     assert_eq!(document.root.to_json(), json!({"name": null, "kind": "x"}));
     assert_eq!(document.place(&[Key("name")]).to_string(), "t.yaml:1:5");
@@ -169,7 +169,7 @@ fn a_missing_value_is_null_and_stands_behind_its_key() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_refused_with_both_places() {
+fn a_duplicate_key_is_refused_with_both_places() {
     let error = parse("a: 1\nb: {c: 1, c: 2}\na: 3\n'a': 4\n").unwrap_err();
     assert_eq!(
         shown(error.diagnostics()),

@@ -108,7 +108,7 @@ fn values_that_an_input_may_have_are_used_for_comparisons() {
 }
 
 #[test]
-fn renders_that_could_not_be_made_are_not_said_to_be_the_same() {
+fn failed_renders_are_not_reported_as_equal() {
     // A number has no items, whatever the values are.
     let text = "# Task\n\nTake {{ who }}{% for x in 5 %}{{ x }}{% endfor %} now.\n";
     let conversion = converted(&[("prompts/p/template.md", text)], Prompty);

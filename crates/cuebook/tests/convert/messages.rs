@@ -101,7 +101,7 @@ fn lines_that_were_text_and_begin_messages_are_a_change() {
 }
 
 #[test]
-fn check_tells_where_lines_that_begin_messages_are_text() {
+fn check_reports_role_lines_that_are_text() {
     let include = "Intro\n{% include \"prompt:two\" %}\n";
     let section = format!("---\nengine: jinja2\n---\n# A\n\n{include}");
     let found = |path: &str, text: &str| {

@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: crate::property::cases() * 4, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_template_with_sections_says_what_it_said(parts in prop::collection::vec(body(), 1..4), values in values()) {
+    fn a_template_with_sections_renders_the_same_text(parts in prop::collection::vec(body(), 1..4), values in values()) {
         let text = format!("Begin {}end.", parts.concat());
         let source = project(&text);
         let conversion = source.book().convert("p", &Target::new(Template)).map_err(|error| TestCaseError::fail(error.to_string()))?;

@@ -156,7 +156,7 @@ fn a_heading_beside_a_value_stays_text() {
 }
 
 #[test]
-fn a_preamble_is_a_part_of_what_is_said() {
+fn a_preamble_is_part_of_the_text() {
     let directive = "# Deploy\n\nRead {input:x} first.\n\n```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nGo.\n";
     let project = Project::new().file(".ai/directives/p.md", directive);
     assert_eq!(text(&project, BuiltIn::Template), "Read {input:x} first.\n\nGo.\n");

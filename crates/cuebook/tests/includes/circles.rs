@@ -42,7 +42,7 @@ fn circles_across_notations_are_found_and_shown_whole() {
 }
 
 #[test]
-fn check_tells_a_circle_once_from_wherever_it_is_found() {
+fn check_reports_a_circle_once() {
     let project = Project::new()
         .with("prompts/a/template.md", "{% include 'prompt:b' %}")
         .with("prompts/b.sections.md", "---\nengine: jinja2\n---\n# B\n{% include 'prompt:c' %}\n")

@@ -136,7 +136,7 @@ fn each_included_prompt_has_its_own_default_and_its_own_type() {
 }
 
 #[test]
-fn check_tells_of_included_prompts_that_contradict_each_other() {
+fn check_reports_contradictions_of_included_prompts() {
     let reported = |template: &str| {
         let report = contested(template).book().check(&["host".to_owned()], |_| {}).unwrap();
         let reported =

@@ -68,7 +68,7 @@ fn a_warm_book_and_a_watch_see_changes_of_what_is_included() {
 }
 
 #[test]
-fn check_tells_what_stays_behind_and_nothing_about_what_is_well() {
+fn check_reports_parts_that_an_include_drops() {
     for (address, _) in ADDRESSES {
         let project =
             Project::new().with("prompts/host/template.md", &format!("{{% include '{address}' %}}\n"));

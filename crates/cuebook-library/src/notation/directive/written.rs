@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_says_what_xml_makes_of_it_and_knows_where_it_stands() {
+    fn a_text_has_its_xml_meaning_and_its_place() {
         let source = Source::new("d.md", "  a &lt; b<!-- c --><![CDATA[ <&> ]]>&#x41;\n ");
         let written = Written::between_tags(&source, 0..source.text().len()).stripped();
         assert_eq!(&*written, "a < b <&> A");

@@ -176,7 +176,7 @@ fn inputs_are_checked_for_presence_and_nothing_else() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_to_be_missing() {
+fn a_missing_file_is_reported_as_missing() {
     let folder = tempfile::tempdir().unwrap();
     let error = load(&folder.path().join("none.prompty"), &options(&[])).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);

@@ -242,7 +242,7 @@ fn hashes_in_capitals_or_of_another_length_are_refused() {
 }
 
 #[test]
-fn everything_that_is_wrong_with_a_tool_is_said() {
+fn all_problems_of_a_tool_are_reported() {
     let hash = hash();
     let tools = format!(
         r#"{{"a": [], "b": {{"expected_contract_hash": "{hash}", "description": 1, "param_descriptions": {{"q": 2}}, "name": "b"}},

@@ -295,7 +295,7 @@ fn tags_are_files_of_their_own() {
 }
 
 #[test]
-fn a_list_has_every_file_and_says_which_are_broken() {
+fn a_list_has_every_file_and_marks_broken_ones() {
     let (folder, store) = store();
     store.seed(&descriptor(), "latest", &originals()).unwrap();
     store.store(&descriptor(), "latest", task_append("four")).unwrap();

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_prefix_stands_twice() {
+    fn no_prefix_occurs_twice() {
         for families in [OPENAI, GEMINI] {
             let mut prefixes: Vec<&str> = families.iter().map(|family| family.prefix).collect();
             prefixes.sort_unstable();

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_the_path_and_what_stands_there() {
+    fn a_message_has_the_path_and_the_value_there() {
         let reply = json!({"choices": [{"message": 5}]});
         let reply = ReplyValue::new(&reply);
         let choices = reply.need("choices").unwrap();

@@ -78,7 +78,7 @@ fn inputs_are_a_list_with_names_or_a_map() {
 }
 
 #[test]
-fn a_value_stands_for_an_input_of_its_kind_with_that_default() {
+fn a_value_declares_an_input_with_that_default() {
     assert_eq!(
         inputs(
             "inputs:\n  firstName: Jane\n  count: 3\n  share: 0.5\n  flag: true\n  tags: [a, b]\n  mixed: [1, a]\n  none: []\n  empty: ''"

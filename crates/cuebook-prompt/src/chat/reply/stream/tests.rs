@@ -340,7 +340,7 @@ fn events_of_another_shape_end_the_stream_and_say_where() {
 }
 
 #[test]
-fn pictures_are_the_answer_where_nothing_is_said() {
+fn an_answer_can_be_pictures_without_text() {
     let drawn = json!({"candidates": [{"finishReason": "STOP",
         "content": {"parts": [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]}}]});
     let reply = |api, events: &[Json]| run(api, events).1.answer.unwrap().reply;

@@ -31,7 +31,7 @@ fn compile(text: &str, options: Json) -> Result<Box<dyn Compiled>> {
 }
 
 #[test]
-fn the_key_is_known_and_the_outline_tells_what_is_read() {
+fn the_outline_has_the_keys_that_are_read() {
     let compiled = compile("\n  Hi $name", json!({})).unwrap();
     let outline = compiled.outline();
     assert_eq!(outline.units().len(), 1);
