@@ -70,6 +70,13 @@ impl Editor {
         input.flush().unwrap();
     }
 
+    /// Sends bytes that need not be a message.
+    fn send_bytes(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        input.flush().unwrap();
+    }
+
     fn say(&mut self, method: &str, params: Json) {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
@@ -262,6 +269,53 @@ fn wrong_messages_are_answered_and_do_not_end_the_server() {
     editor.did_open(TEMPLATE, "Hello {{ name }}");
     editor.at("hover", TEMPLATE, 0, 10, json!({}));
     editor.leave();
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_does_not_end_the_server() {
+    let mut editor = Editor::open(FILES);
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let framed = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes();
+    let frames: [(i64, Vec<u8>); 9] = [
+        (-32700, framed("{nope")),
+        (-32700, b"Content-Length: 4\r\n\r\n\xff\xfe{}".to_vec()),
+        (-32700, framed(&deep)),
+        (-32700, b"Content-Length: x\r\n\r\n{}".to_vec()),
+        (-32700, b"X: 1\r\n\r\n".to_vec()),
+        (-32600, framed("[]")),
+        (-32600, framed("7")),
+        (-32600, framed("{}")),
+        (-32600, framed("{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"workspace/symbol\"}")),
+    ];
+    editor.settle();
+    for (code, bytes) in frames {
+        editor.send_bytes(&bytes);
+        let mut answer = editor.hear();
+        while answer.get("method").is_some() {
+            answer = editor.hear();
+        }
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Json::Null, &json!(code)), "{shown}");
+        assert!(editor.ask("workspace/symbol", json!({"query": "gr"}))["result"].is_array(), "{shown}");
+    }
+    editor.leave();
+}
+
+#[test]
+fn an_editor_that_leaves_early_is_no_error() {
+    for input in [&b""[..], b"Content-Length: 3\r\n\r\n{", b"nonsense"] {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
+            .arg("lsp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        server.stdin.take().unwrap().write_all(input).unwrap();
+        let output = server.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stderr.is_empty());
+    }
 }
 
 #[test]
@@ -678,12 +732,28 @@ fn nonsense_neither_ends_nor_confuses_the_server() {
         "prompts/s.sections.md",
         "prompts/greet/tests.md",
     ];
+    // Of no length that is longer than what follows: a message that is announced is waited for.
+    let frame_starts = [
+        "",
+        "Content-Length: x\r\n",
+        "Content-Length: 0\r\n\r\n",
+        "Content-Length: 2\r\n\r\n[]",
+        "X: 1\r\n\r\n",
+        "\r\n{\"id\":",
+    ];
     let odd = [json!(null), json!(-1), json!("x"), json!([]), json!({}), json!(1e300), json!(u64::MAX)];
     for _ in 0..400 {
         let file = files[chance.below(files.len() as u64) as usize];
         let count = chance.below(12);
         let text: String = (0..count).map(|_| pieces[chance.below(pieces.len() as u64) as usize]).collect();
-        match chance.below(8) {
+        match chance.below(9) {
+            8 => {
+                // Bytes that may be a header, a message or neither; what follows is read.
+                let mut bytes =
+                    frame_starts[chance.below(frame_starts.len() as u64) as usize].as_bytes().to_vec();
+                bytes.extend((0..chance.below(20)).map(|_| chance.below(256) as u8));
+                editor.send_bytes(&bytes);
+            }
             0 => editor.did_open(file, &text),
             1 => editor.did_change(file, &text),
             2 => {

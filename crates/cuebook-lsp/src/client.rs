@@ -32,8 +32,8 @@ impl Client {
         let (server, client) = Connection::memory();
         // As much as the main thread of a program has: files may be nested.
         let thread = thread::Builder::new().name("cuebook lsp".to_owned()).stack_size(8 << 20);
-        // An editor that leaves without a word ends the server, which is no failure. Without a thread it has ended already.
-        let _ = thread.spawn(move || drop(serve_on(server, open, more)));
+        // Without a thread the server has ended already.
+        let _ = thread.spawn(move || serve_on(server, open, more));
         Client(client)
     }
 

@@ -2,9 +2,11 @@
 //!
 //! It answers with what the service says and decides nothing. It reads files, runs no code of a project, and leaves Markdown outside
 //! of a library alone. Messages are JSON values: of the protocol's hundreds of types, it needs a handful.
+//! A message that cannot be read is answered with an error.
 
 mod answers;
 mod client;
+mod frames;
 mod position;
 mod server;
 

@@ -13,6 +13,7 @@ use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestI
 use serde_json::{Value as Json, json};
 
 use crate::answers::{Answers, capabilities};
+use crate::frames;
 use crate::position::{apply, path_of, uri_of};
 
 /// How long the server waits for a message before it looks whether a survey has ended.
@@ -29,9 +30,9 @@ const MAX_FILES: usize = 2_000;
 /// Serves an editor on stdin and stdout until it says goodbye. `open` opens the book of the folder that the editor names; without
 /// one it gets `None`. `more` finds what is wrong with other files than prompts.
 pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>) -> io::Result<()> {
-    let (connection, threads) = Connection::stdio();
-    serve_on(connection, open, more)?;
-    threads.join()
+    let (connection, writer) = frames::stdio()?;
+    serve_on(connection, open, more);
+    writer.join()
 }
 
 /// Serves an editor on a connection until it says goodbye or goes.
@@ -39,12 +40,15 @@ pub(crate) fn serve_on(
     connection: Connection,
     open: impl FnOnce(Option<PathBuf>) -> Book,
     more: Vec<MoreFindings>,
-) -> io::Result<()> {
-    let (id, params) = connection.initialize_start().map_err(io::Error::other)?;
+) {
+    // An editor may leave before it has begun.
+    let Ok((id, params)) = connection.initialize_start() else { return };
     let book = open(folder_of(&params));
     // Some editors ask before they send `initialized`, so the server does not wait for it.
     let ready = Message::Response(Response::new_ok(id, capabilities()));
-    connection.sender.send(ready).map_err(|_| io::Error::other("the editor has left"))?;
+    if connection.sender.send(ready).is_err() {
+        return;
+    }
     let watches = params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == true;
     let server = Server {
         connection: &connection,
@@ -58,7 +62,6 @@ pub(crate) fn serve_on(
         asked: Vec::new(),
     };
     server.run(watches);
-    Ok(())
 }
 
 /// The folder that an editor has open.
