@@ -1,8 +1,8 @@
 //! `cuebook studio`: one page in the browser, served from this machine to its user.
 //!
 //! The page and its script come from the program, so nothing is fetched from elsewhere. Calls are POST requests with JSON, and every
-//! one needs the token. [`render`] and [`files`] answer while the user types; what is asked at every key comes over one line
-//! ([`live`]). [`decide`] records choices with the same functions as the
+//! one needs the token. [`render`] and [`files`] answer while the user types; what is asked at every key, and what waits, comes over
+//! one line ([`live`]). [`decide`] records choices with the same functions as the
 //! command line, bound to the content that the page showed. What measures, proves or runs goes through the command line itself
 //! ([`commands`]). The editor of the page speaks with the language server ([`editor`]).
 
@@ -162,12 +162,6 @@ async fn answer(parts: Arc<Parts>, request: Request) -> Response {
             return reply(StatusCode::BAD_REQUEST, &json!({"error": {"message": message}}));
         }
     };
-    if call == "editor/receive" {
-        return match parts.editors.receive(&arguments).await {
-            Ok(messages) => reply(StatusCode::OK, &messages),
-            Err(error) => refuse(&error),
-        };
-    }
     let done = tokio::task::spawn_blocking(move || call_by_name(&parts, &call, &arguments)).await;
     match done {
         Ok(Some(Ok(answer))) => reply(StatusCode::OK, &answer),
@@ -205,6 +199,7 @@ fn call_by_name(parts: &Parts, call: &str, arguments: &Json) -> Option<Result<Js
         "command" => parts.commands.run(arguments),
         "editor/open" => parts.editors.open(),
         "editor/send" => parts.editors.send(arguments),
+        "editor/receive" => parts.editors.receive(arguments),
         "editor/close" => parts.editors.close(arguments),
         _ => return None,
     })

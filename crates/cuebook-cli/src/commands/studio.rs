@@ -9,6 +9,7 @@ use cuebook::Book;
 use cuebook::library::Config;
 use cuebook_serve::{Studio, serve_studio};
 use serde_json::json;
+use tempfile::TempPath;
 
 use crate::args::{Options, StudioArgs};
 use crate::output::{Outcome, print_json, say};
@@ -33,6 +34,8 @@ pub fn run(args: &StudioArgs, options: &Options) -> Outcome {
     };
     // What follows the token is the state of the page.
     let prompt = args.prompt.as_ref().map(|id| format!("&prompt={}", encoded(id))).unwrap_or_default();
+    // The page that leads to the address has the token, so it is deleted when the studio stops.
+    let mut page = None;
     serve_studio(studio, &args.port.to_string(), |url| {
         let url = format!("{url}{prompt}");
         match options.json {
@@ -40,10 +43,16 @@ pub fn run(args: &StudioArgs, options: &Options) -> Outcome {
             false => say(format_args!("the studio is at {url}\nCtrl-C stops it")),
         }
         let has_desktop = terminal::is_interactive() && !args.no_open && has_browser();
-        if has_desktop && let Err(error) = open_browser(&url) {
-            say(format_args!("no browser could be started ({error}); open the address yourself"));
+        if has_desktop {
+            match open_browser(&url) {
+                Ok(opened) => page = Some(opened),
+                Err(error) => {
+                    say(format_args!("no browser could be started ({error}); open the address yourself"));
+                }
+            }
         }
     })?;
+    drop(page);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -65,13 +74,13 @@ fn has_browser() -> bool {
 }
 
 /// Opens a private file that leads to the address. Arguments of a process can be read by other users, and the address has the token.
-fn open_browser(url: &str) -> std::io::Result<()> {
+fn open_browser(url: &str) -> std::io::Result<TempPath> {
     let mut page = tempfile::Builder::new().prefix("cuebook-studio-").suffix(".html").tempfile()?;
     write!(
         page,
         "<!doctype html><meta charset=utf-8><title>Cuebook</title><meta http-equiv=refresh content=\"0;url={url}\">"
     )?;
-    let (_, path) = page.keep().map_err(|error| error.error)?;
+    let path = page.into_temp_path();
     let program = if cfg!(target_os = "macos") {
         "open"
     } else if cfg!(windows) {
@@ -80,13 +89,13 @@ fn open_browser(url: &str) -> std::io::Result<()> {
         "xdg-open"
     };
     let mut child = Command::new(program)
-        .arg(path)
+        .arg(&path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     std::thread::spawn(move || child.wait());
-    Ok(())
+    Ok(path)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use cuebook_mock::{Mock, Script};
 
-use crate::server::{Studio, write};
+use crate::server::{Studio, runs, write};
 use crate::skip;
 
 /// A file name that is no markup.
@@ -17,16 +17,6 @@ fn folder() -> PathBuf {
 
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/studio")
-}
-
-/// Whether a program runs.
-fn runs(program: &str) -> bool {
-    Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 /// Chromium; as root on Debian it is installed.

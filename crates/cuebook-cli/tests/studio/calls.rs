@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
-use crate::server::{Studio, write};
+use crate::server::{Studio, runs, write};
+use crate::skip;
 
 const GREETING: &[(&str, &str)] = &[
     ("prompts/greeting/template.md", "Hello {{ name }}.\n{% include \"partials/tone.md\" %}\n"),
@@ -92,11 +93,14 @@ fn the_live_line_needs_the_token_and_answers_calls() {
     let head = String::from_utf8(head).unwrap().to_lowercase();
     assert!(head.starts_with("http/1.1 101") && head.contains("s3pplmbitxaq9kygzzhzrbk+xoo="), "{head}");
     // Frames of texts. A client masks what it sends; a mask of zeros changes nothing.
-    let mut ask = |text: &str| {
+    let mut writer = stream.try_clone().unwrap();
+    let mut send = |text: &str| {
         let length = u16::try_from(text.len()).unwrap().to_be_bytes();
-        stream
+        writer
             .write_all(&[&[0x81, 0x80 | 126, length[0], length[1], 0, 0, 0, 0], text.as_bytes()].concat())
             .unwrap();
+    };
+    let mut read = || {
         let mut head = [0; 2];
         stream.read_exact(&mut head).unwrap();
         let length = match head[1] {
@@ -113,7 +117,8 @@ fn the_live_line_needs_the_token_and_answers_calls() {
     };
     let padding = " ".repeat(200);
     let mut call = |request: Json| {
-        let (kind, body) = ask(&format!("{request}{padding}"));
+        send(&format!("{request}{padding}"));
+        let (kind, body) = read();
         assert_eq!(kind, 0x81);
         serde_json::from_slice::<Json>(&body).unwrap()
     };
@@ -123,9 +128,21 @@ fn the_live_line_needs_the_token_and_answers_calls() {
     assert_eq!(answer["document"]["explanation"]["text"], "Hello Ada.\nBe brief.", "{answer}");
     let answer = call(json!({"id": 8, "call": "render", "arguments": {"id": "nothing"}}));
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(8), &json!("CB101")), "{answer}");
-    // What is no call ends the line.
-    let (kind, _) = ask(&format!("nonsense{padding}"));
-    assert_eq!(kind, 0x88);
+    let answer = call(json!({"id": 9, "call": "no/such/call"}));
+    assert_eq!((&answer["id"], &answer["error"]["message"]), (&json!(9), &json!("there is no such call")));
+    // A call that waits keeps no other waiting.
+    let answer = call(json!({"id": 10, "call": "editor/open"}));
+    let editor = &answer["document"]["editor"];
+    send(&format!(
+        "{}{padding}",
+        json!({"id": 11, "call": "editor/receive", "arguments": {"editor": editor}})
+    ));
+    send(&format!("{}{padding}", json!({"id": 12, "call": "project"})));
+    let first: Json = serde_json::from_slice(&read().1).unwrap();
+    assert_eq!(first["id"], 12);
+    // Other text than JSON ends the line.
+    send(&format!("nonsense{padding}"));
+    assert_eq!(read().0, 0x88);
 }
 
 #[test]
@@ -358,4 +375,57 @@ fn a_thread_that_is_not_there_has_no_events() {
     assert_eq!(studio.call("threads", &json!({})).1, json!([]));
     let (status, answer) = studio.call("threads/events", &json!({"thread": "x", "wait": true}));
     assert_eq!((status, &answer["thread"]), (200, &json!(null)), "{answer}");
+}
+
+/// A program that stands for the browser: it keeps the page that it was asked to open, and ends the studio.
+const BROWSER: &str = r#"#!/bin/sh
+cat "$1" > "$OPENED/page"
+stat -c %a "$1" > "$OPENED/mode"
+kill -INT $PPID
+"#;
+
+#[test]
+fn on_a_desktop_the_browser_opens_with_a_private_page() {
+    if !cfg!(target_os = "linux") || !runs("python3") {
+        return skip::missing_peer("a terminal is made with python3");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["bin", "opened", "tmp", "home"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+    }
+    GREETING.iter().for_each(|(name, text)| write(root, &format!("project/{name}"), text));
+    write(root, "project/cuebook.toml", "");
+    write(root, "bin/xdg-open", BROWSER);
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(root.join("bin/xdg-open"), executable).unwrap();
+    let path = format!("{}:{}", root.join("bin").display(), std::env::var("PATH").unwrap());
+    let studio = |display: &str, more: &[&str]| {
+        let project = root.join("project");
+        let output = Command::new("python3")
+            .args(["-c", include_str!("../support/person.py"), "no question=", env!("CARGO_BIN_EXE_cuebook")])
+            .args(["studio", "greeting", "--root", project.to_str().unwrap()])
+            .args(more)
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", root.join("home"))
+            .env("TMPDIR", root.join("tmp"))
+            .env("OPENED", root.join("opened"))
+            .env("TERM", "xterm")
+            .env("DISPLAY", display)
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = studio(":9", &[]);
+    let page = std::fs::read_to_string(root.join("opened/page")).unwrap_or_else(|_| panic!("{said}"));
+    let url = said.split_whitespace().find(|word| word.contains("#token=")).unwrap();
+    assert!(
+        page.contains(&format!("content=\"0;url={url}\"")) && url.ends_with("&prompt=greeting"),
+        "{page}\n{said}"
+    );
+    assert_eq!(std::fs::read_to_string(root.join("opened/mode")).unwrap().trim(), "600");
+    let left: Vec<_> =
+        std::fs::read_dir(root.join("tmp")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.is_empty(), "the page with the token is deleted: {left:?}");
 }

@@ -31,6 +31,16 @@ pub fn write(root: &Path, name: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+/// Whether a program runs.
+pub fn runs(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
 impl Studio {
     /// A studio of a project with these files. `environment` is added to the environment of the program.
     pub fn of(files: &[(&str, &str)], environment: &[(&str, &str)]) -> Studio {

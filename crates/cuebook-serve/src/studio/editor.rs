@@ -18,8 +18,8 @@ pub type OpenBook = Arc<dyn Fn(Option<PathBuf>) -> Book + Send + Sync>;
 
 /// How long a page waits for messages before it asks again.
 const WAIT: Duration = Duration::from_secs(20);
-/// The most pages with an editor; the oldest server ends for a new one.
-const MOST: usize = 8;
+/// The most pages with an editor. For a new one the oldest server ends, and its page starts another when it needs one.
+const MOST: usize = 24;
 
 /// The language servers of the open pages.
 pub(super) struct Editors {
@@ -60,12 +60,10 @@ impl Editors {
     }
 
     /// Waits for messages of a server.
-    pub(super) async fn receive(&self, arguments: &Json) -> Result<Json> {
-        let client = self.client(arguments)?;
-        let received = tokio::task::spawn_blocking(move || client.receive(WAIT)).await;
-        match received {
-            Ok(Some(messages)) => Ok(json!({"messages": messages})),
-            _ => Err(invalid("the language server of this page has ended; load the page again")),
+    pub(super) fn receive(&self, arguments: &Json) -> Result<Json> {
+        match self.client(arguments)?.receive(WAIT) {
+            Some(messages) => Ok(json!({"messages": messages})),
+            None => Err(invalid("the language server of this page has ended; load the page again")),
         }
     }
 

@@ -1,5 +1,6 @@
-//! The live line of a page: a web socket for what the page asks at every key. Over it an answer arrives some milliseconds sooner than
-//! over a request of its own.
+//! The live line of a page: a web socket for what the page asks at every key, and for the calls that wait. Over it an answer arrives
+//! some milliseconds sooner than over a request of its own. A browser opens only six connections to one server for all its tabs, so
+//! calls that wait would keep the other calls out.
 //!
 //! A browser cannot send the token of a socket in a header of its own choice, so it comes as the second protocol that the page offers.
 //! [`show_token`] moves it to where the guard looks, before anything else looks at the request.
@@ -21,6 +22,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value as Json, json};
 use sha1::{Digest, Sha1};
+use tokio::sync::{Semaphore, mpsc};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -29,6 +31,8 @@ use super::{Parts, call_by_name};
 use crate::http::connections::Connection;
 use crate::lines::LONGEST;
 
+/// The most calls of one page at a time.
+const MAX_AT_ONCE: usize = 12;
 /// The address of the line.
 const PATH: &str = "/api/live";
 /// The protocol of the line.
@@ -97,32 +101,58 @@ fn accepted(headers: &HeaderMap) -> Option<HeaderValue> {
 
 type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
-/// Answers calls one after the other, until the page closes the line or sends what is none.
-async fn serve(parts: Arc<Parts>, mut socket: Socket) {
-    while let Some(Ok(message)) = socket.next().await {
-        let text = match message {
-            Message::Text(text) => text,
-            Message::Ping(_) | Message::Pong(_) => continue,
-            _ => break,
-        };
-        let parts = parts.clone();
-        let done = tokio::task::spawn_blocking(move || reply(&parts, text.as_str())).await;
-        let Ok(Some(reply)) = done else { break };
-        if socket.send(Message::text(reply)).await.is_err() {
-            break;
+/// Answers calls, several at once, until the page closes the line or sends something else.
+async fn serve(parts: Arc<Parts>, socket: Socket) {
+    let (mut to_page, mut from_page) = socket.split();
+    let (answers, mut answered) = mpsc::channel::<String>(MAX_AT_ONCE);
+    let slots = Arc::new(Semaphore::new(MAX_AT_ONCE));
+    let reading = async move {
+        while let Some(Ok(message)) = from_page.next().await {
+            let text = match message {
+                Message::Text(text) => text,
+                Message::Ping(_) | Message::Pong(_) => continue,
+                _ => break,
+            };
+            let Ok(request) = serde_json::from_str::<Json>(text.as_str()) else { break };
+            let Ok(slot) = slots.clone().acquire_owned().await else { break };
+            let (parts, answers) = (parts.clone(), answers.clone());
+            tokio::spawn(async move {
+                let id = request["id"].clone();
+                let done = tokio::task::spawn_blocking(move || reply(&parts, &request)).await;
+                let answer = done.unwrap_or_else(|_| {
+                    failed(&id, "the call failed; the terminal of `cuebook studio` says why")
+                });
+                let _ = answers.send(answer).await;
+                drop(slot);
+            });
         }
+    };
+    let writing = async {
+        while let Some(answer) = answered.recv().await {
+            if to_page.send(Message::text(answer)).await.is_err() {
+                break;
+            }
+        }
+    };
+    tokio::select! {
+        () = reading => {}
+        () = writing => {}
     }
-    let _ = socket.close(None).await;
+    let _ = to_page.close().await;
 }
 
 /// The answer to `{"id": …, "call": …, "arguments": …}`: the same `id`, and the document or the error.
-fn reply(parts: &Parts, text: &str) -> Option<String> {
-    let request: Json = serde_json::from_str(text).ok()?;
-    let answer = match call_by_name(parts, request["call"].as_str()?, &request["arguments"])? {
-        Ok(document) => json!({"id": request["id"], "document": document}),
-        Err(error) => json!({"id": request["id"], "error": error.to_json()["error"].take()}),
-    };
-    Some(answer.to_string())
+fn reply(parts: &Parts, request: &Json) -> String {
+    let id = &request["id"];
+    match call_by_name(parts, request["call"].as_str().unwrap_or_default(), &request["arguments"]) {
+        Some(Ok(document)) => json!({"id": id, "document": document}).to_string(),
+        Some(Err(error)) => json!({"id": id, "error": error.to_json()["error"].take()}).to_string(),
+        None => failed(id, "there is no such call"),
+    }
+}
+
+fn failed(id: &Json, message: &str) -> String {
+    json!({"id": id, "error": {"message": message}}).to_string()
 }
 
 #[cfg(test)]

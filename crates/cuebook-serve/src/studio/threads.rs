@@ -16,7 +16,7 @@ const MAX_LISTED: usize = 1000;
 /// The most events of one answer.
 const MAX_EVENTS: usize = 2000;
 /// How long the page waits for an event before it asks again.
-const WAIT: Duration = Duration::from_secs(10);
+const WAIT: Duration = Duration::from_secs(2);
 /// How often the server looks for an event meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 

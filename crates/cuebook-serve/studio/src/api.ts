@@ -54,16 +54,19 @@ export async function call<T>(name: string, argument: unknown = {}, signal?: Abo
   return document as T;
 }
 
-interface Asked { text: string; done: (document: unknown) => void; failed: (error: CallError) => void; lost: () => void }
+interface Asked { id: number; text: string; done: (document: unknown) => void; failed: (error: CallError) => void; lost: () => void }
 
 /**
- * A web socket for what is asked at every key: its answers arrive some milliseconds sooner than those of `call`, which is used while there
- * is none. The server works on one call of it at a time. A call that has not been sent when another comes is dropped for that one.
+ * A web socket for what is asked at every key, and for calls that wait. Its answers arrive some milliseconds sooner than those of `call`,
+ * and a call that waits takes none of the six connections that a browser opens to the server for all tabs.
  */
 class Live {
   private socket: WebSocket | null = null;
+  private opened: Promise<boolean> = Promise.resolve(false);
   private last = 0;
-  private sent: Asked | null = null;
+  private sent = new Map<number, Asked>();
+  /** Of the calls at every key, the server works on one at a time. One that has not been sent when another comes is dropped for that one. */
+  private key: number | null = null;
   private next: Asked | null = null;
 
   /** Whether a call would be sent now. Opens the socket if there is none. */
@@ -72,34 +75,55 @@ class Live {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  ask<T>(name: string, argument: unknown, lost: () => void): Promise<T> {
+  /** Waits until calls can be sent; false if they cannot. */
+  async ready(): Promise<boolean> {
+    return this.isOpen() || this.opened;
+  }
+
+  ask<T>(name: string, argument: unknown, at: "key" | "once", lost: () => void): Promise<T> {
     return new Promise<T>((done, failed) => {
-      const text = JSON.stringify({ id: ++this.last, call: name, arguments: argument });
+      const id = ++this.last, text = JSON.stringify({ id, call: name, arguments: argument });
+      const asked = { id, text, done: done as (document: unknown) => void, failed, lost };
+      if (at === "once") return this.send(asked);
       this.next?.lost();
-      this.next = { text, done: done as (document: unknown) => void, failed, lost };
-      this.send();
+      this.next = asked;
+      this.sendKey();
     });
   }
 
-  private send() {
-    if (this.sent || !this.next) return;
-    this.sent = this.next;
+  private sendKey() {
+    if (this.key !== null || !this.next) return;
+    this.key = this.next.id;
+    this.send(this.next);
     this.next = null;
-    this.socket?.send(this.sent.text);
+  }
+
+  private send(asked: Asked) {
+    this.sent.set(asked.id, asked);
+    this.socket?.send(asked.text);
   }
 
   private open() {
     const socket = (this.socket = new WebSocket(`ws://${location.host}/api/live`, ["cuebook", token()]));
+    this.opened = new Promise((done) => {
+      socket.addEventListener("open", () => done(true));
+      socket.addEventListener("close", () => done(false));
+    });
     socket.onmessage = ({ data }) => {
-      const asked = this.sent, { document, error } = JSON.parse(data as string);
-      this.sent = null;
-      this.send();
+      const { id, document, error } = JSON.parse(data as string);
+      const asked = this.sent.get(id);
+      this.sent.delete(id);
+      if (id === this.key) {
+        this.key = null;
+        this.sendKey();
+      }
       if (error) asked?.failed(new CallError(error, 422));
       else asked?.done(document);
     };
     socket.onclose = () => {
-      const left = [this.sent, this.next];
-      this.sent = this.next = this.socket = null;
+      const left = [...this.sent.values(), this.next];
+      this.sent.clear();
+      this.key = this.next = this.socket = null;
       for (const asked of left) asked?.lost();
     };
   }
@@ -113,7 +137,17 @@ export function callLive<T>(name: string, argument: unknown, signal: AbortSignal
   return new Promise<T>((done, failed) => {
     // The socket broke, or a newer call has taken its place.
     const lost = () => void call<T>(name, argument, signal).then(done, failed);
-    live.ask<T>(name, argument, lost).then(done, failed);
+    live.ask<T>(name, argument, "key", lost).then(done, failed);
+  });
+}
+
+/** A call whose answer can take many seconds. */
+export async function callWaiting<T>(name: string, argument: unknown, signal?: AbortSignal): Promise<T> {
+  if (!(await live.ready())) return call<T>(name, argument, signal);
+  return new Promise<T>((done, failed) => {
+    const lost = () => void call<T>(name, argument, signal).then(done, failed);
+    signal?.addEventListener("abort", () => failed(signal.reason));
+    live.ask<T>(name, argument, "once", lost).then(done, failed);
   });
 }
 

@@ -3,10 +3,25 @@
 import { signal, useSignalEffect } from "@preact/signals";
 import { Difference, Json } from "./parts";
 import { go, place, say } from "./state";
-import { callsOf, type Event, readEvents, type Row, textOf } from "./threads";
+import { callsOf, type Event, isOpen, readEvents, type Row, textOf } from "./threads";
 
 interface Run { row: Row | null; list: Event[] }
 const other = signal<{ thread: string; run: Run | null }>({ thread: "", run: null });
+
+/** Reads the other run, and again while it runs. */
+async function read(thread: string) {
+  try {
+    for (;;) {
+      const run = await readEvents(thread);
+      if (other.value.thread !== thread || place.value.against !== thread) return;
+      if (run.list.length !== other.value.run?.list.length || run.row?.status !== other.value.run.row?.status) other.value = { thread, run };
+      if (!run.row || !isOpen(run.row.status)) return;
+      await new Promise((done) => setTimeout(done, 1000));
+    }
+  } catch (error) {
+    say((error as Error).message, "error");
+  }
+}
 
 /** The answers of a run, each with its turn and its calls as text. */
 function answers(list: Event[]): string[] {
@@ -27,7 +42,7 @@ export function Compare({ left, right }: { left: string; right: Run }) {
     const thread = place.value.against;
     if (!thread || other.value.thread === thread) return;
     other.value = { thread, run: null };
-    void readEvents(thread).then((run) => { if (other.value.thread === thread) other.value = { thread, run }; }, (error) => say((error as Error).message, "error"));
+    void read(thread);
   });
   const { thread, run } = other.value;
   if (thread !== left || !run) return <p class="empty">Loading…</p>;

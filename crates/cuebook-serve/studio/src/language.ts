@@ -7,8 +7,8 @@ import {
 import type { ChangeSet, Text } from "@codemirror/state";
 import { keymap } from "@codemirror/view";
 import type { EditorView } from "codemirror";
-import { call } from "./api";
-import { go, project, say } from "./state";
+import { call, callWaiting } from "./api";
+import { go, project } from "./state";
 
 /** Messages go out by one call and come in by another that waits for them. */
 class Calls implements Transport {
@@ -16,7 +16,7 @@ class Calls implements Transport {
   private queue: unknown[] = [];
   private sending = false;
 
-  constructor(private readonly editor: number) {
+  constructor(private readonly editor: number, private readonly ended: () => void) {
     void this.receive();
   }
 
@@ -39,9 +39,8 @@ class Calls implements Transport {
       const messages = this.queue.splice(0);
       try {
         await call("editor/send", { editor: this.editor, messages });
-      } catch (error) {
-        say((error as Error).message, "error");
-        break;
+      } catch {
+        break; // `receive` notices the end of the server.
       }
     }
     this.sending = false;
@@ -50,10 +49,10 @@ class Calls implements Transport {
   private async receive() {
     for (;;) {
       try {
-        const { messages } = await call<{ messages: unknown[] }>("editor/receive", { editor: this.editor });
+        const { messages } = await callWaiting<{ messages: unknown[] }>("editor/receive", { editor: this.editor });
         for (const message of messages) for (const handler of this.handlers) handler(JSON.stringify(message));
       } catch {
-        return; // The server has ended; the next load of the page starts another.
+        return this.ended();
       }
     }
   }
@@ -142,11 +141,38 @@ export function sanitized(html: string): string {
   return body.innerHTML;
 }
 
+/** Waits until the user looks at this page. */
+const whenVisible = () => new Promise<void>((done) => {
+  const look = () => {
+    if (document.visibilityState !== "visible") return;
+    document.removeEventListener("visibilitychange", look);
+    done();
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+});
+
+let editor: number | null = null;
+
+/** Starts a language server, and another when it ends: the oldest one ends when very many pages are open. */
+async function connect(client: LSPClient) {
+  ({ editor } = await call<{ editor: number }>("editor/open"));
+  client.connect(new Calls(editor, async () => {
+    client.disconnect();
+    for (;;) {
+      await new Promise((done) => setTimeout(done, 1000));
+      await whenVisible();
+      try {
+        return await connect(client);
+      } catch { /* The studio has stopped, or starts again. */ }
+    }
+  }));
+}
+
 let client: Promise<LSPClient> | null = null;
 
 export function languageClient(): Promise<LSPClient> {
-  client ??= call<{ editor: number }>("editor/open").then(({ editor }) => {
-    addEventListener("pagehide", () => void call("editor/close", { editor }));
+  client ??= (async () => {
     const made = new LSPClient({
       rootUri: `file://${encoded(project.value?.root ?? "")}`,
       workspace: (client) => new OneEditor(client),
@@ -158,7 +184,9 @@ export function languageClient(): Promise<LSPClient> {
         keymap.of([...formatKeymap, ...renameKeymap, ...jumpToDefinitionKeymap, ...findReferencesKeymap]),
       ],
     });
-    return made.connect(new Calls(editor));
-  });
+    addEventListener("pagehide", () => void call("editor/close", { editor }));
+    await connect(made);
+    return made;
+  })();
   return client;
 }

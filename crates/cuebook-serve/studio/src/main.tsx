@@ -10,7 +10,7 @@ import { loadCases } from "./form";
 import { Library } from "./library";
 import { ResultPane } from "./result";
 import { RunDialog, openRun } from "./run";
-import { failure, followAddress, followPrompt, go, hashOf, loadLibrary, message, place, project, prompts, refreshFiles, say, took, unsaved, type View } from "./state";
+import { failure, followAddress, followPrompt, go, hashOf, leftOut, loadLibrary, message, place, project, prompts, refreshFiles, say, took, unsaved, type View } from "./state";
 import { Threads } from "./threads";
 
 /** On a narrow screen one pane shows at a time. */
@@ -28,7 +28,8 @@ async function copyLink() {
   const link = `${location.origin}/#token=${token()}&${hashOf(place.value)}`;
   try {
     await navigator.clipboard.writeText(link);
-    say("copied a link to this view; it works until the studio stops");
+    const long = leftOut(place.value.values).map(([name]) => name).join(", ");
+    say(`copied a link to this view${long && `, without ${long}, which is too long for a link`}; it works until the studio stops`);
   } catch {
     say(link);
   }

@@ -124,8 +124,11 @@ function TextView() {
     if (at >= 0) host.current?.children[at]?.classList.add("current");
   });
 
+  /** Where a selection with the keyboard began, or -1. */
+  const anchor = useRef(-1);
   const at = (event: Event) => [...(host.current?.children ?? [])].indexOf(event.target as Element);
   const select = () => {
+    anchor.current = -1;
     const selection = getSelection(), element = host.current;
     const isHere = !!selection && !selection.isCollapsed && !!element && element.contains(selection.anchorNode);
     selected.value = isHere ? [...element.children].flatMap((part, index) => (selection.containsNode(part, true) ? [index] : [])) : [];
@@ -140,13 +143,17 @@ function TextView() {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (step && count > 0) {
       event.preventDefault();
+      if (event.shiftKey && anchor.current < 0) anchor.current = Math.max(0, current.value);
       current.value = Math.min(count - 1, Math.max(0, current.value + step));
+      if (!event.shiftKey) anchor.current = -1;
+      const [from, to] = [anchor.current, current.value].sort((a, b) => a - b);
+      selected.value = event.shiftKey ? Array.from({ length: to - from + 1 }, (_, at) => from + at) : [];
       host.current?.children[current.value]?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter") follow(current.value);
   };
   return (
-    <pre class="text" ref={host} tabIndex={0} aria-label="Rendered text; arrow keys choose a part, Enter opens its source"
-      onMouseOver={(event) => (current.value = at(event))} onMouseUp={select} onKeyUp={select} onClick={(event) => follow(at(event))} onKeyDown={move} />
+    <pre class="text" ref={host} tabIndex={0} aria-label="Rendered text; arrow keys choose a part, with Shift several, Enter opens its source"
+      onMouseOver={(event) => (current.value = at(event))} onMouseUp={select} onKeyUp={() => { if (anchor.current < 0) select(); }} onClick={(event) => follow(at(event))} onKeyDown={move} />
   );
 }
 

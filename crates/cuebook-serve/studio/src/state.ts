@@ -66,10 +66,19 @@ function fromHash(): Place {
   return next as unknown as Place;
 }
 
+/** The longest value that a link holds, as JSON: browsers cut or refuse long addresses. */
+const LONGEST_IN_LINK = 16_000;
+
+/** The values that a link does not hold because they are too long, such as files. */
+export const leftOut = (values: Record<string, unknown>) =>
+  Object.entries(values).filter(([, value]) => (JSON.stringify(value) ?? "").length > LONGEST_IN_LINK);
+
 export function hashOf(value: Place): string {
   const hash = new URLSearchParams();
+  const long = new Set(leftOut(value.values).map(([name]) => name));
+  const values = Object.fromEntries(Object.entries(value.values).filter(([name]) => !long.has(name)));
   for (const [key, empty] of Object.entries(EMPTY)) {
-    const now = (value as unknown as Record<string, unknown>)[key];
+    const now = ({ ...value, values } as unknown as Record<string, unknown>)[key];
     const text = typeof now === "string" ? now : JSON.stringify(now);
     if (text !== (typeof empty === "string" ? empty : JSON.stringify(empty))) hash.set(key, text);
   }
@@ -77,19 +86,28 @@ export function hashOf(value: Place): string {
 }
 
 export function followAddress() {
-  let written = location.hash.slice(1);
+  let written = location.hash.slice(1), later: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
     const hash = hashOf(place.value);
+    clearTimeout(later);
     if (hash === written) return;
     const was = new URLSearchParams(written), is = new URLSearchParams(hash);
-    written = hash;
     // Another prompt, view or thread is a step back in the browser; values are not.
     const steps = ["view", "prompt", "thread", "turn"].some((key) => was.get(key) !== is.get(key));
-    history[steps ? "pushState" : "replaceState"](null, "", `#${hash}`);
+    const write = () => {
+      written = hash;
+      history[steps ? "pushState" : "replaceState"](null, "", `#${hash}`);
+    };
+    // Browsers refuse more than 20 changes of the address a second, and a slider makes more.
+    if (steps) write();
+    else later = setTimeout(write, 100);
   });
   addEventListener("popstate", () => {
+    clearTimeout(later);
     written = location.hash.slice(1);
-    place.value = fromHash();
+    const next = fromHash(), { prompt, values } = place.peek();
+    if (next.prompt === prompt) next.values = { ...Object.fromEntries(leftOut(values)), ...next.values };
+    place.value = next;
   });
 }
 
@@ -156,9 +174,13 @@ export const unsaved = computed(() =>
   Object.fromEntries(Object.entries(files.value).filter(([, file]) => file.text !== file.saved).map(([name, file]) => [name, file.text])),
 );
 
+/** Files that are being saved. */
+const saving = new Set<string>();
+
 export async function save(name: string) {
   const file = files.value[name];
   if (!file || file.readOnly) return;
+  saving.add(name);
   try {
     const result = await call<{ hash?: string; conflict?: { text: string | null; hash: string | null } }>(
       "save", { file: name, text: file.text, hash: file.hash });
@@ -172,6 +194,8 @@ export async function save(name: string) {
     void loadLibrary();
   } catch (error) {
     say((error as Error).message, "error");
+  } finally {
+    saving.delete(name);
   }
 }
 
@@ -187,11 +211,11 @@ export async function refreshFiles() {
   }
   for (const name of names) {
     const known = files.value[name], now = hashes[name];
-    if (!known || now === known.hash || (conflicts.value[name] && conflicts.value[name].hash === now)) continue;
+    if (!known || saving.has(name) || now === known.hash || (conflicts.value[name] && conflicts.value[name].hash === now)) continue;
     try {
       const read = now === null ? { text: null, hash: null } : await call<{ text: string; hash: string | null }>("file", { file: name });
       const file = files.value[name];
-      if (!file || file.hash === read.hash) continue;
+      if (!file || saving.has(name) || file.hash === read.hash) continue;
       if (file.text !== file.saved) conflicts.value = { ...conflicts.value, [name]: read };
       else if (read.text !== null) files.value = { ...files.value, [name]: { ...file, saved: read.text, text: read.text, hash: read.hash } };
     } catch { /* It is being written; the next look reads it. */ }

@@ -2,7 +2,7 @@
 
 import { computed, effect, signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { call, CallError, command, type Failure } from "./api";
+import { call, CallError, callWaiting, command, type Failure } from "./api";
 import { Compare } from "./compare";
 import { Bar, FailureView, Json, visible } from "./parts";
 import { described } from "./result";
@@ -19,7 +19,7 @@ export interface Event { seq: number; timestamp: string; event_type: string; pay
 const rows = signal<Row[] | null>(null);
 const log = signal<{ thread: string; row: Row | null; list: Event[] }>({ thread: "", row: null, list: [] });
 
-const isOpen = (status: string) => ["created", "running"].includes(status);
+export const isOpen = (status: string) => ["created", "running"].includes(status);
 const cannotEnd = ["completed", "cancelled", "error", "continued"];
 
 async function loadRows() {
@@ -56,7 +56,8 @@ async function follow(thread: string) {
       // A thread at rest can be continued elsewhere, so the page looks again from time to time.
       if (!open) await new Promise((done) => setTimeout(done, 2000));
       if (signal.aborted) return;
-      const part = await call<{ thread: Row | null; events: Event[] }>("threads/events", { thread, after: list.at(-1)?.seq ?? 0, wait: open }, signal);
+      const ask = open ? callWaiting : call;
+      const part = await ask<{ thread: Row | null; events: Event[] }>("threads/events", { thread, after: list.at(-1)?.seq ?? 0, wait: open }, signal);
       if (part.events.length === 0 && part.thread?.status === row?.status) continue;
       log.value = { thread, row: part.thread, list: part.events.length > 0 ? [...list, ...part.events] : list };
       if (part.thread?.status !== row?.status) void loadRows();
@@ -348,7 +349,12 @@ export function Threads() {
       const { thread } = place.value;
       if (thread && thread !== log.peek().thread) { opened.value = -1; asks.value = null; void follow(thread); }
     });
-    const timer = setInterval(() => { if (rows.value?.some((row) => isOpen(row.status))) void loadRows(); }, 2000);
+    // Other processes start threads too, so the list is read from time to time.
+    let ticks = 0;
+    const timer = setInterval(() => {
+      if (document.visibilityState !== "visible") return;
+      if (++ticks % 3 === 0 || rows.value?.some((row) => isOpen(row.status))) void loadRows();
+    }, 2000);
     return () => { stop(); clearInterval(timer); following?.abort(); log.value = { thread: "", row: null, list: [] }; };
   }, []);
   return (

@@ -52,7 +52,8 @@ export default async function decide() {
   // Grants of the project.
   const grant = page.locator("article").filter({ hasText: "hooks.sandbox" });
   await see(grant.getByText("new", { exact: true }));
-  await button("Grant this", grant).click();
+  await button("Grant this", grant).focus();
+  await page.keyboard.press("Enter");
   await see(grant.getByText("granted", { exact: true }));
   await button("Revoke", grant).click();
   await see(grant.getByText("new", { exact: true }));

@@ -24,6 +24,8 @@ export const browser = await chromium.launch({
 /** What no page of the studio may do: ask others, fail, or run a text of the project. */
 export const problems = [];
 export function watch(page) {
+  // A call that waits would take one of the six connections that a browser opens for all tabs.
+  page.on("request", (request) => { if (/\/api\/editor\/receive$/.test(request.url())) problems.push("a call that waits is a request of its own"); });
   page.on("request", (request) => { if (!request.url().startsWith(base) && !/^(data|blob|about):/.test(request.url())) problems.push(`request to ${request.url()}`); });
   page.on("pageerror", (error) => problems.push(`page: ${error.message}`));
   page.on("dialog", (dialog) => {
@@ -78,15 +80,15 @@ export async function picture(name) {
 }
 
 /** No violation that axe knows, in both themes. */
-export async function accessible(what) {
+export async function accessible(what, where = page) {
   for (const theme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => globalThis.axe.run(document));
+    await where.emulateMedia({ colorScheme: theme });
+    await where.evaluate(axe);
+    const found = await where.evaluate(() => globalThis.axe.run(document));
     const list = found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
     assert.deepEqual(list, [], `accessibility of ${what}, ${theme}`);
   }
-  await page.emulateMedia({ colorScheme: "light" });
+  await where.emulateMedia({ colorScheme: "light" });
 }
 
 /** The text of a file that the page saves. */

@@ -19,6 +19,7 @@ const file = (name) => join(project, name);
 export default async function write() {
   // The library is a tree with a search, for the keyboard too.
   await open("");
+  await accessible("the welcome");
   const tree = page.getByRole("tree");
   const folder = tree.getByRole("treeitem", { name: "tones" });
   await see(tree.getByRole("treeitem", { name: "opening" }));
@@ -114,6 +115,13 @@ export default async function write() {
   await retype("Hello {{ name }}.\n{% include \"partials/tone.md\" %}\n");
   await page.keyboard.press("Control+s");
 
+  // Hover names the layers of a variable, and F12 opens the file of an include.
+  await editor.locator(".cm-line").first().getByText("name").first().hover();
+  await see(page.locator(".cm-tooltip").getByText(/name/));
+  await editor.getByText("partials/tone.md").click();
+  await page.keyboard.press("F12");
+  await see(page.locator(".cm-content[aria-label='Source of prompts/partials/tone.md']"));
+
   // Values are saved as a case, and a case fills the form.
   await page.getByLabel("Name of a new case").fill("from the studio");
   await button("Save as a case").click();
@@ -141,7 +149,9 @@ export async function tabs() {
   await accessible("the text");
   await tab("Messages");
   await see(page.locator(".message.system"));
-  await tab("Wire");
+  await accessible("messages");
+  await page.keyboard.press("ArrowRight");
+  await see(page.getByRole("tab", { name: "Wire", exact: true, selected: true }));
   await page.getByRole("textbox", { name: "Model" }).fill("gpt-5");
   await page.keyboard.press("Enter");
   for (const [name, path] of [["anthropic", "/messages"], ["openai", "/chat/completions"], ["openai-responses", "/responses"], ["gemini", "generateContent"]]) {
@@ -149,6 +159,7 @@ export async function tabs() {
     await see(page.getByText(new RegExp(`POST .*${path}`)));
   }
   await page.getByLabel("Interface").selectOption("");
+  await accessible("a request body");
   await open(`prompt=refund&tab=tokens&model=gpt-5&values=${encodeURIComponent(JSON.stringify(values))}`);
   await see(page.locator(".total").getByText(/to read once/));
   await see(page.getByText(/stay the same when values change/));
@@ -172,11 +183,13 @@ export async function tabs() {
   await see(text.getByText("Follow the rules."));
   await tab("Tools");
   await see(page.locator("#panel").getByText("find_rule"));
+  await accessible("tools");
 
   // Diff by effect, test and attack results.
   await open("prompt=refund&tab=diff&other=welcome");
   await button("Compare").click();
   await see(page.locator(".diff .new").getByText("Never promise a refund."));
+  await accessible("differences");
   await open("prompt=refund&tab=diff");
   await button("Compare").click();
   await see(page.getByText("No difference"));
@@ -188,6 +201,7 @@ export async function tabs() {
   await accessible("test results");
   await tab("Problems");
   await see(page.getByText("No problems."));
+  await accessible("problems");
 
   // A form for choices, files and conversations.
   await open("prompt=letter");
@@ -198,6 +212,14 @@ export async function tabs() {
   await page.locator("#input-photo").setInputFiles({ name: "p.png", mimeType: "image/png", buffer: Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64") });
   await tab("Messages");
   await see(page.locator(".message.user").getByText("Before."));
+  await see(page.getByAltText("an image input"));
+
+  // A file is too large for a link: it stays in the page.
+  const large = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(3_000_000, 7)]);
+  await page.locator("#input-photo").setInputFiles({ name: "large.png", mimeType: "image/png", buffer: large });
+  await page.waitForFunction(() => JSON.stringify(window.cuebook.place.value.values.photo).length > 3_000_000);
+  await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get("values")?.includes("photo") === false);
+  assert.ok(await page.evaluate(() => location.hash.length) < 10_000);
   await see(page.getByAltText("an image input"));
 
   // A link restores the view, and an export is one file without a script of the project.
@@ -219,6 +241,20 @@ export async function tabs() {
   await see(text.locator(".current"));
   await page.keyboard.press("Enter");
   await see(page.locator(".cm-editor.cm-focused"));
+  await text.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Shift+ArrowRight");
+  await see(page.locator(".origin b").getByText("selected"));
+  await page.getByRole("tab", { name: "Text", exact: true }).focus();
+  await page.keyboard.press("ArrowRight");
+  await see(page.getByRole("tab", { name: "Messages", exact: true, selected: true }));
+  await page.keyboard.press("ArrowLeft");
+  await button("Run…").focus();
+  await page.keyboard.press("Enter");
+  await see(page.getByRole("dialog"));
+  await accessible("the dialog that runs a prompt");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
 
   // A narrow screen shows one pane at a time, without scrolling sideways.
   await page.setViewportSize({ width: 390, height: 800 });
@@ -226,6 +262,7 @@ export async function tabs() {
     if (name) await button(name).click();
     else await button(view === "decide" ? "Decide" : "Threads").click();
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), `no sideways scrolling of ${view} ${name} at 390 pixels`);
+    if (!name) await accessible(`a narrow ${view}`);
     if (name === "Result") { assert.ok(await text.isVisible()); await accessible("a narrow screen"); await picture("narrow"); }
   }
   await page.setViewportSize({ width: 1280, height: 800 });
@@ -234,6 +271,7 @@ export async function tabs() {
   await stranger.addInitScript(() => sessionStorage.clear());
   await stranger.goto(base);
   await stranger.getByText("This address has no token.").waitFor();
+  await accessible("the page without a token", stranger);
   await stranger.close();
   assert.ok(token.length >= 32);
 }
