@@ -534,7 +534,7 @@ export function ResultPane() {
       {result.value?.has_hooks && !place.value.hooks && <p class="notice">The hooks of this prompt did not run.</p>}
       {stale && <div class="notice bad" role="status"><b>Stale.</b> This is the last text without an error.</div>}
       {failure.value && tab !== "problems" && <FailureView failure={failure.value} />}
-      <div class={`panel${stale ? " stale" : ""}`} role="tabpanel" id="panel" aria-labelledby={`tab-${tab}`} key={`${tab} ${prompt}`}><View /></div>
+      <div class={`panel${stale ? " stale" : ""}`} role="tabpanel" id="panel" tabIndex={0} aria-labelledby={`tab-${tab}`} key={`${tab} ${prompt}`}><View /></div>
       {tab === "text" && <OriginLine />}
     </section>
   );

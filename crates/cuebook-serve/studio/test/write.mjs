@@ -19,10 +19,10 @@ const file = (name) => join(project, name);
 export default async function write() {
   // The library is a tree with a search, for the keyboard too.
   await open("");
-  await accessible("the welcome");
   const tree = page.getByRole("tree");
   const folder = tree.getByRole("treeitem", { name: "tones" });
   await see(tree.getByRole("treeitem", { name: "opening" }));
+  await accessible("the welcome");
   await folder.click();
   await gone(tree.getByRole("treeitem", { name: "opening" }));
   await page.keyboard.press("ArrowRight");
