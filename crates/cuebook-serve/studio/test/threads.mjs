@@ -49,6 +49,7 @@ export default async function threads() {
   // A fork asks for the permissions again, and is compared with the thread that it came from.
   await open(`view=threads&thread=${encodeURIComponent(first)}&turn=2`);
   await page.getByLabel("and the prompt").fill("balance");
+  await page.getByLabel("with the model").fill("gpt-5-mini");
   await button("Fork", thread).click();
   await see(thread.getByText(/would get these permissions again/));
   await button("Allow this again", thread).click();
@@ -57,6 +58,7 @@ export default async function threads() {
   const comparison = page.getByLabel("Comparison");
   await see(comparison.locator(".diff .new").getByText("In a calm tone, weigh iron."));
   await see(comparison.getByText("Calmly: heavy."));
+  await see(comparison.locator("tr.differs").getByText("gpt-5-mini"));
   await picture("compare");
   await accessible("a comparison");
 

@@ -97,6 +97,18 @@ export default async function write() {
   await page.keyboard.type(" From the first tab.");
   await page.keyboard.press("Control+s");
   await other.locator(".cm-content").getByText("From the first tab.").waitFor();
+  // Edits of both are unsaved: the tab that saves second is asked.
+  await other.locator(".cm-content").click();
+  await other.keyboard.press("Control+End");
+  await other.keyboard.type(" From the second tab.");
+  await editor.click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(" Saved.");
+  await page.keyboard.press("Control+s");
+  await see(button("Keep my text", other));
+  await other.locator(".cm-content").getByText("From the second tab.").waitFor();
+  await button("Use the text on disk", other).click();
+  await other.locator(".cm-content").getByText("From the first tab. Saved.").waitFor();
   await other.close();
 
   // The language server behind the editor.
