@@ -12,7 +12,6 @@ mod grants;
 mod inputs;
 mod interrupt;
 mod markdown;
-mod moment;
 mod output;
 mod pager;
 mod progress;
@@ -22,6 +21,7 @@ mod screen;
 mod suggestion;
 mod terminal;
 mod thread_progress;
+mod times;
 mod versions;
 
 use std::process::ExitCode;

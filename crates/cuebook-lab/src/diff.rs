@@ -76,7 +76,7 @@ pub struct VersionReport {
 }
 
 /// A clock that stands at this moment: the versions of one comparison share it.
-pub fn moment() -> Arc<dyn Clock> {
+pub fn stopped_clock() -> Arc<dyn Clock> {
     Arc::new(FixedClock::stopped())
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod approved;
 #[cfg(test)]
 mod binding_tests;
 mod declared;
-#[cfg_attr(not(feature = "items"), path = "trust/absent.rs")]
+#[cfg_attr(not(feature = "items"), path = "trust/disabled.rs")]
 mod ed25519;
 mod fence;
 mod grant;

@@ -11,7 +11,7 @@ use crate::api::Api;
 use crate::http::Incoming;
 use crate::request::Request;
 use crate::script::Script;
-use crate::speak;
+use crate::wire;
 
 /// What a server knows of files and jobs.
 #[derive(Default)]
@@ -175,7 +175,7 @@ impl Jobs {
                 }
                 let (status, body) = match &reply.instead {
                     Some((status, body, _)) => (*status, serde_json::from_slice(body).unwrap_or_default()),
-                    None => (200, speak::whole(job.api, &request, &reply)),
+                    None => (200, wire::whole(job.api, &request, &reply)),
                 };
                 lines.push_str(&result(job.api, name, status, body).to_string());
                 lines.push('\n');

@@ -31,7 +31,7 @@ mod reply;
 mod request;
 mod script;
 mod server;
-mod speak;
+mod wire;
 
 pub use api::Api;
 pub use reply::{Call, Reply};

@@ -13,7 +13,7 @@ use crate::api::Api;
 use crate::http::{self, Incoming};
 use crate::jobs::{JobReply, Jobs};
 use crate::request::Request;
-use crate::speak;
+use crate::wire;
 use crate::{Reply, Script};
 
 /// A connection needs little: it holds one request and one reply, both on the heap.
@@ -270,10 +270,10 @@ fn send(out: &mut TcpStream, shared: &Shared, request: &Request, reply: &Reply) 
     let (status, kind, mut body, chunked) = match (&reply.instead, request.api) {
         (Some((status, body, kind)), _) => (*status, kind.as_str(), body.clone(), false),
         (None, Some(api)) if request.stream => {
-            (200, "text/event-stream", speak::stream(api, request, reply), true)
+            (200, "text/event-stream", wire::stream(api, request, reply), true)
         }
         (None, Some(api)) => {
-            (200, "application/json", speak::whole(api, request, reply).to_string().into(), false)
+            (200, "application/json", wire::whole(api, request, reply).to_string().into(), false)
         }
         (None, None) => {
             let why = serde_json::json!({"error": {"message": format!("there is no {} here", request.path)}});

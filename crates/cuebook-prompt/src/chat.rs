@@ -17,7 +17,7 @@ mod parse;
 pub mod reply;
 mod roles;
 mod thread;
-#[cfg_attr(not(feature = "chat"), path = "chat/absent.rs")]
+#[cfg_attr(not(feature = "chat"), path = "chat/disabled.rs")]
 pub mod wire;
 
 pub use api::Api;

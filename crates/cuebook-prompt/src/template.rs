@@ -15,7 +15,7 @@ pub mod jinja;
 pub mod merged_units;
 #[doc(hidden)]
 pub mod meter;
-#[cfg_attr(not(feature = "mustache"), path = "template/absent.rs")]
+#[cfg_attr(not(feature = "mustache"), path = "template/disabled.rs")]
 pub mod mustache;
 pub mod page;
 pub mod parts;

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::redact::{self, Secrets};
 
 #[cfg(not(feature = "tracing"))]
-mod absent;
+mod disabled;
 
 /// Makes a span of a name that is known when the program is compiled, as `tracing` needs it.
 #[cfg(feature = "tracing")]
@@ -45,7 +45,7 @@ macro_rules! span {
 }
 pub use crate::span;
 #[cfg(not(feature = "tracing"))]
-pub use absent::Span;
+pub use disabled::Span;
 #[doc(hidden)]
 #[cfg(feature = "tracing")]
 pub use tracing::{self, Span};

@@ -7,16 +7,16 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
 use super::{Inputs, StoreOptions};
-use crate::moment;
+use crate::times;
 
 /// How a thread is queued.
 #[derive(Debug, Clone, Args)]
 pub struct QueueArgs {
     /// Start at this time: 2026-03-01T09:00, 09:00 (the next time it is nine), or with an offset as in 09:00Z
-    #[arg(long, value_name = "TIME", conflicts_with = "after", value_parser = moment::at)]
+    #[arg(long, value_name = "TIME", conflicts_with = "after", value_parser = times::at)]
     pub at: Option<Timestamp>,
     /// Start after this time, such as 90s, 10m, 2h30m or 3d
-    #[arg(long = "in", value_name = "DURATION", value_parser = moment::after)]
+    #[arg(long = "in", value_name = "DURATION", value_parser = times::after)]
     pub after: Option<Timestamp>,
     /// Start before threads with a lower number
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]

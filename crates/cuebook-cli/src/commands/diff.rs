@@ -83,7 +83,7 @@ fn compare(
     let mut values = Shared::read(&args.inputs)?;
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
-    let clock = diff::moment();
+    let clock = diff::stopped_clock();
     let find = |stand: &OpenVersion<'_>| {
         match stand.is_here() {
             // A choice is recorded in the project, and a prompt elsewhere has no place for one.

@@ -47,7 +47,7 @@ fn all(targets: Vec<Target>, args: &TokensArgs, book: &Book, prices: &Prices, op
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
     let members = prompts::members(targets, &values, book)?;
-    let clock = diff::moment();
+    let clock = diff::stopped_clock();
     let counted: Vec<(Result<VersionReport>, &Member)> = members
         .iter()
         .map(|member| {

@@ -32,7 +32,7 @@ mod surrounding_texts;
 mod tests;
 mod wording;
 mod written;
-#[cfg_attr(not(feature = "items"), path = "directive/absent.rs")]
+#[cfg_attr(not(feature = "items"), path = "directive/disabled.rs")]
 mod xml;
 
 use std::ops::Range;

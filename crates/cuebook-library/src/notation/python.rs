@@ -16,7 +16,7 @@ mod bindings;
 mod depth;
 mod fault;
 mod literal;
-#[cfg_attr(not(feature = "python"), path = "python/absent.rs")]
+#[cfg_attr(not(feature = "python"), path = "python/disabled.rs")]
 mod parse;
 #[cfg(feature = "python")]
 mod read;

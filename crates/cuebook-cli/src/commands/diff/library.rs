@@ -67,7 +67,7 @@ pub(super) fn run(
         here.retain(|target| std::path::absolute(&target.name).is_ok_and(|path| path.starts_with(&root)));
     }
     let known: HashSet<String> = here.iter().map(|target| target.source.clone()).collect();
-    let clock = diff::moment();
+    let clock = diff::stopped_clock();
     let mut prompt_changes: Vec<(Target, PromptChange)> = prompts::members(here, &values, book)?
         .into_iter()
         .map(|member| {

@@ -32,7 +32,7 @@ enum PromptEffect {
 impl Effects {
     /// Compares what is installed with what would be.
     pub fn of(book: &Book, change: &Change<'_>) -> Result<Effects> {
-        let clock = diff::moment();
+        let clock = diff::stopped_clock();
         let prompts = match &change.staged {
             StagedPackage::Pack(pack) => {
                 let name = &change.package.name;
