@@ -37,7 +37,7 @@ const OURS: [&str; 18] = [
 ];
 
 /// Whether a name says how something is run.
-pub(crate) fn says_how(name: &str) -> bool {
+pub(crate) fn is_execution_setting(name: &str) -> bool {
     OURS.contains(&name)
 }
 
@@ -95,7 +95,7 @@ impl<'v> Values<'v> {
         if let Some(value) = self.context.get(name) {
             return Some(PlaceholderValue::Data(value));
         }
-        if says_how(name) { written().or_else(given) } else { given().or_else(written) }
+        if is_execution_setting(name) { written().or_else(given) } else { given().or_else(written) }
     }
 
     /// A value with everything in it filled.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json};
 use crate::anchor::{ToolContext, bad_runtime};
 use crate::caller::stop_call;
 use crate::chain::Element;
-use crate::config::{Encoding, Piece, Values, pieces, says_how, text_of, whole_placeholder};
+use crate::config::{Encoding, Piece, Values, is_execution_setting, pieces, text_of, whole_placeholder};
 use crate::environment::Environment;
 use crate::fence::Fencing;
 use crate::interpreter::Interpreter;
@@ -242,7 +242,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
                     filled.push(script::fill(written, values, &mut env)?)
                 }
                 // A tool may leave its `command` to the caller: its author signed that. A runtime is no such tool.
-                Some((name, None)) if says_how(name) && is_runtime => {
+                Some((name, None)) if is_execution_setting(name) && is_runtime => {
                     let message = format!("`{name}` has no value");
                     return Err(wrong(&message, "set it in the tool's `config`"));
                 }

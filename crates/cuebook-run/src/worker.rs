@@ -78,9 +78,9 @@ pub enum WorkerNote<'n> {
 
 /// Who asks a worker to end, and hears of what it does.
 pub trait WorkerWatch: Sync {
-    /// How often it was asked to end. Once: it takes no more threads, and each stops before its next request. Twice: what runs is
+    /// How many requests to end there were. After one: it takes no more threads, and each stops before its next request. After two: what runs is
     /// stopped.
-    fn asked_to_end(&self) -> usize;
+    fn end_requests(&self) -> usize;
 
     /// Hears of something.
     fn note(&self, _note: &WorkerNote<'_>) {}
@@ -306,7 +306,7 @@ impl<'w> Shared<'w> {
         let mut claimed_at: Option<Instant> = None;
         let mut drain_until: Option<Instant> = None;
         loop {
-            let asked = self.watch.asked_to_end();
+            let asked = self.watch.end_requests();
             if asked > 0 && drain_until.is_none() {
                 self.draining.store(true, Ordering::SeqCst);
                 drain_until = Some(Instant::now() + self.worker.options.grace);

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 struct Never;
 
 impl WorkerWatch for Never {
-    fn asked_to_end(&self) -> usize {
+    fn end_requests(&self) -> usize {
         0
     }
 }

@@ -194,7 +194,7 @@ impl Reporter {
 }
 
 impl WorkerWatch for Reporter {
-    fn asked_to_end(&self) -> usize {
+    fn end_requests(&self) -> usize {
         match (self.signals.cancelled(), self.signals.impatient()) {
             (_, true) => 2,
             (true, false) => 1,

@@ -91,21 +91,21 @@ mod tests {
         directive::read(&Source::new("d.md", text)).unwrap().outputs
     }
 
-    fn said(text: &str, turn: u32, nudges: u32) -> AnswerWithoutCall<'_> {
+    fn without_call(text: &str, turn: u32, nudges: u32) -> AnswerWithoutCall<'_> {
         AnswerWithoutCall { text, turn, nudges, outputs: &[], may_call: true }
     }
 
     #[test]
     fn words_are_the_result_of_a_later_turn() {
-        assert!(matches!(decide(&said("Done.", 2, 0)), Verdict::Done));
-        assert!(matches!(decide(&said("Hello", 1, 0)), Verdict::Nudge(_)));
-        assert!(matches!(decide(&said(" \n", 5, 2)), Verdict::Nudge(_)));
-        assert!(matches!(decide(&said("", 9, 3)), Verdict::Done));
+        assert!(matches!(decide(&without_call("Done.", 2, 0)), Verdict::Done));
+        assert!(matches!(decide(&without_call("Hello", 1, 0)), Verdict::Nudge(_)));
+        assert!(matches!(decide(&without_call(" \n", 5, 2)), Verdict::Nudge(_)));
+        assert!(matches!(decide(&without_call("", 9, 3)), Verdict::Done));
     }
 
     #[test]
     fn a_model_that_can_call_nothing_is_done_when_it_spoke() {
-        let said = AnswerWithoutCall { may_call: false, ..said("Hello", 1, 0) };
+        let said = AnswerWithoutCall { may_call: false, ..without_call("Hello", 1, 0) };
         assert!(matches!(decide(&said), Verdict::Done));
         assert!(
             matches!(decide(&AnswerWithoutCall { text: "", ..said }), Verdict::Nudge(text) if text.starts_with("Your answer was empty"))
@@ -116,14 +116,16 @@ mod tests {
     fn words_are_never_enough_where_outputs_are_asked_for() {
         let outputs = outputs();
         for nudges in 0..MAX {
-            let verdict =
-                decide(&AnswerWithoutCall { outputs: &outputs, ..said("just text", nudges + 1, nudges) });
+            let verdict = decide(&AnswerWithoutCall {
+                outputs: &outputs,
+                ..without_call("just text", nudges + 1, nudges)
+            });
             assert!(
                 matches!(verdict, Verdict::Nudge(text) if text.contains("directive_return") && text.contains("greeting"))
             );
         }
         let Verdict::Failed(error) =
-            decide(&AnswerWithoutCall { outputs: &outputs, ..said("just text", 4, 3) })
+            decide(&AnswerWithoutCall { outputs: &outputs, ..without_call("just text", 4, 3) })
         else {
             panic!()
         };

@@ -14,7 +14,7 @@ const UNREADABLE: &str = "_no_json";
 
 /// Gives calls names that tell them apart where the model gave none, or one that a call of the conversation has already:
 /// providers refuse that, and later it would be unknown which of them is meant.
-pub(super) fn tell_apart(answer: &mut Answer, turn: u32, conversation: &[Message]) {
+pub(super) fn make_ids_unique(answer: &mut Answer, turn: u32, conversation: &[Message]) {
     let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
     let mut known: HashSet<String> = conversation.iter().flat_map(calls_of).map(|call| call.id).collect();
     for index in 0..calls.len() {

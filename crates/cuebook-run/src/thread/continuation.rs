@@ -50,7 +50,7 @@ impl Engine {
         let known = store.record(&id)?.map_or(0, |record| record.last.0);
         let began = self.begin_with(project, store, beginning, watch, |new| {
             let next = store.hand_over(&id, holder, final_events, &Change::default(), new)?;
-            self.tell_after(&**store, &id, known, watch);
+            self.report_events(&**store, &id, known, watch);
             Ok(next)
         });
         match began {

@@ -108,7 +108,7 @@ impl<'e> ThreadHooks<'e> {
                         Some(denied) => denied,
                         None => self.act(action, watch, Some(within)),
                     };
-                    let Some(mut text) = spoken(&answer, action, firing.wrap) else {
+                    let Some(mut text) = added_text(&answer, action, firing.wrap) else {
                         let why = answer.get("error").cloned().unwrap_or_else(|| "it said nothing".into());
                         let mut reported =
                             json!({"hook": firing.hook_id, "item_id": action.item_id, "nothing": why});
@@ -523,7 +523,7 @@ fn in_space(project: &Project, kind: SpaceKind, layer: Layer) -> Result<Vec<Hook
 }
 
 /// The text that the answer of a context hook adds, in an element that says where it is from unless the hook does not want that.
-fn spoken(answer: &Json, action: &Action, wrap: bool) -> Option<String> {
+fn added_text(answer: &Json, action: &Action, wrap: bool) -> Option<String> {
     if answer.get("status").and_then(Json::as_str) == Some("error") {
         return None;
     }

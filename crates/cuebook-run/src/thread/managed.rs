@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json, json};
 use super::Caller;
 use super::OpenHook;
 use super::Secrets;
-use super::calls::{cut_call, keep_cut, keep_readable, tell_apart, unreadable};
+use super::calls::{cut_call, keep_cut, keep_readable, make_ids_unique, unreadable};
 use super::hooks::{HooksSoFar, ThreadHooks};
 use super::launch::{Launch, ThreadKind};
 use super::listener::ModelListener;
@@ -458,7 +458,7 @@ impl Ports for Managed<'_> {
                     if self.model.calls_in_text {
                         text_mode::find_calls(&mut answer, &tools);
                     }
-                    tell_apart(&mut answer, turn, conversation);
+                    make_ids_unique(&mut answer, turn, conversation);
                     keep_readable(&mut answer);
                     if answer.finish.as_deref().is_some_and(is_cut) {
                         keep_cut(&mut answer);

@@ -57,7 +57,7 @@ impl Engine {
         let place = self.place(&project, options, &beginning.launch)?;
         let secrets = self.secrets(&project)?;
         let record = store.enqueue(&registration(&*store, &beginning, &secrets, None)?, &place)?;
-        self.tell_after(&*store, &record.id, 0, watch);
+        self.report_events(&*store, &record.id, 0, watch);
         Ok(record)
     }
 

@@ -262,7 +262,7 @@ impl Engine {
         let holder = Holder::of_this_process();
         let secrets = self.secrets(project)?;
         let record = register(&registration(&**store, &beginning, &secrets, Some(holder.clone()))?)?;
-        self.tell_after(&**store, &record.id, 0, watch);
+        self.report_events(&**store, &record.id, 0, watch);
         let NewThreadParts { mut launch, chosen, thread_tools, .. } = beginning;
         // Data that is not part of the log is not reported.
         secrets.scrub_messages(&mut launch.messages);
@@ -297,7 +297,7 @@ impl Engine {
     }
 
     /// Reports to observers what was written together with a change of the registry.
-    pub(super) fn tell_after(&self, store: &dyn Store, id: &ThreadId, after: u64, watch: &dyn Watch) {
+    pub(super) fn report_events(&self, store: &dyn Store, id: &ThreadId, after: u64, watch: &dyn Watch) {
         for event in store.events(id, after, PAGE).unwrap_or_default() {
             watch.activity(id, &crate::watch::Activity::Event(&event));
         }

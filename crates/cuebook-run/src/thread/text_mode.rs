@@ -28,7 +28,7 @@ pub(super) fn in_text(conversation: &[Message], tools: &[Tool]) -> Vec<Message> 
                 Some(before) => before.parts.push(Part::text(format!("\n\n{}", result(message)))),
                 None => messages.push(Message::text(Role::User, result(message))),
             },
-            Role::Assistant => messages.push(spoken(message)),
+            Role::Assistant => messages.push(with_calls_as_text(message)),
             _ => messages.push(message.clone()),
         }
         results = is_result;
@@ -53,7 +53,7 @@ fn result(message: &Message) -> String {
 }
 
 /// What the model said, with the calls in it. Another model may have made them in another way.
-fn spoken(message: &Message) -> Message {
+fn with_calls_as_text(message: &Message) -> Message {
     let calls = calls_of(message);
     if calls.is_empty() {
         return message.clone();

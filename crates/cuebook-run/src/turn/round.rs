@@ -3,15 +3,14 @@
 //! Nothing that a tool does ends the run: its panic is a failure that is reported to the model. What a stop leaves behind is reported as
 //! well, so that a conversation never loses the result of a call that was made.
 
-use std::any::Any;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cuebook::chat::Message;
 use cuebook::chat::reply::{ToolCall, parse_arguments};
+use cuebook::error::catch_panic;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json};
 
@@ -205,14 +204,8 @@ fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<CallCheck>) -> Vec<
 
 /// Makes a call; a panic is a failure like any other.
 fn safely(ports: &dyn Ports, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
-    catch_unwind(AssertUnwindSafe(|| ports.perform(call, arguments)))
-        .unwrap_or_else(|panic| Performed::failed(&call.name, said_by(panic.as_ref())))
-}
-
-/// What a panic said.
-fn said_by(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it gave up")
+    catch_panic(|| ports.perform(call, arguments))
+        .unwrap_or_else(|panic| Performed::failed(&call.name, &panic))
 }
 
 /// Notes the result of a call. A call with an unknown effect ends the run.

@@ -226,7 +226,7 @@ struct EndFlag {
 }
 
 impl WorkerWatch for EndFlag {
-    fn asked_to_end(&self) -> usize {
+    fn end_requests(&self) -> usize {
         self.times.load(Ordering::SeqCst)
     }
 
