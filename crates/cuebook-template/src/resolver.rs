@@ -36,7 +36,7 @@ pub(crate) fn resolve(text: &str, tree: &mut Tree, special: u8, errors: &mut Vec
 }
 
 /// A name of a scope, and how many of the open levels load and store it.
-struct Known<'t> {
+struct NameUses<'t> {
     name: &'t str,
     loads: u32,
     stores: u32,
@@ -44,7 +44,7 @@ struct Known<'t> {
 
 /// The names of one scope.
 struct Frame<'t> {
-    names: Vec<Known<'t>>,
+    names: Vec<NameUses<'t>>,
     /// The slots of the names, if these are more than a few.
     index: Names<&'t str, u32>,
     /// What is known at each level of `if` that is open, the scope itself first.
@@ -77,7 +77,7 @@ impl<'t> Frame<'t> {
             return index;
         }
         let index = self.names.len() as u32;
-        self.names.push(Known { name, loads: 0, stores: 0 });
+        self.names.push(NameUses { name, loads: 0, stores: 0 });
         if self.names.len() == FEW + 1 {
             self.index.extend(self.names.iter().zip(0..).map(|(known, at)| (known.name, at)));
         } else if self.names.len() > FEW {
@@ -122,7 +122,7 @@ impl<'t> Frame<'t> {
 
     /// The scope, after which the frame is as good as new.
     fn scope(&mut self) -> Scope {
-        let held = |known: &Known<'t>| Held {
+        let held = |known: &NameUses<'t>| Held {
             name: known.name.into(),
             load: Load::Missing,
             stored: known.stores > 0,

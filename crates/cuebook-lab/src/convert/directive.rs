@@ -38,7 +38,7 @@ const NO_AUTHOR: &str = "unknown";
 
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
+    aside::rename(draft, |name| is_key(name) && name != crate::template::input::LITERAL_INPUT, report);
     let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, BuiltIn::Directive))?;
     declare_all(draft, &pieces);
     let body = input(draft, &pieces, report);

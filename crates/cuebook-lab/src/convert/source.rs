@@ -27,7 +27,7 @@ use crate::prompt::{Limits, Prompt};
 use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
 use crate::template::dollar::{self, Missing};
-use crate::template::input::NOBODY;
+use crate::template::input::LITERAL_INPUT;
 use crate::template::jinja::{self, Settings, Style};
 use crate::template::mustache;
 use crate::template::parts::{Branch, NotPlain, TemplatePart};
@@ -299,7 +299,7 @@ impl Drafting<'_> {
         let preamble = directive.shown_preamble();
         let takes_all = directive.inputs.is_empty();
         let declared: HashSet<&str> = directive.inputs.iter().map(|input| input.name.as_str()).collect();
-        let is_given = |name: &str| name != NOBODY && (takes_all || declared.contains(name));
+        let is_given = |name: &str| name != LITERAL_INPUT && (takes_all || declared.contains(name));
         let parts = directive.template().parts(is_given);
         if !preamble.is_empty() {
             let between = if parts.as_ref().is_ok_and(Vec::is_empty) { "" } else { "\n\n" };

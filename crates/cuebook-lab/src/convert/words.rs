@@ -6,7 +6,7 @@ use super::report::Report;
 use super::reported_differences::ReportedDifference;
 use crate::chat::{Marker, Roles};
 use crate::convert::BuiltIn;
-use crate::template::input::NOBODY;
+use crate::template::input::LITERAL_INPUT;
 use crate::template::mustache::parts::PARTIAL;
 use crate::template::parts::MissingValue;
 
@@ -319,7 +319,7 @@ fn escaped_input(text: &str, out: &mut String) {
         // What is shown of another item has a longer name; one sign too many does no harm.
         if begins || rest.starts_with("include:") {
             out.push_str(&text[from..at]);
-            out.push_str(&format!("{{input:{NOBODY}:{{}}"));
+            out.push_str(&format!("{{input:{LITERAL_INPUT}:{{}}"));
             from = at + 1;
         }
     }

@@ -61,7 +61,7 @@ pub(super) struct Outcome {
     pub(super) not_run: Vec<NotRun>,
 }
 
-const NOBODY_APPROVED: &str = "comparing a revision or an archive runs no code";
+const NO_CODE_RUNS: &str = "comparing a revision or an archive runs no code";
 const ASKED_FOR: &str = "skip it with --no-hooks";
 
 /// Renders both, with their code or without it: a comparison of one with and one without would compare the code's work.
@@ -70,7 +70,7 @@ pub(super) fn render_both(before: &Version<'_>, after: &Version<'_>) -> (Outcome
         return render_alike(before, after, Some(ASKED_FOR));
     }
     if !before.runs_code() || !after.runs_code() {
-        return render_alike(before, after, Some(NOBODY_APPROVED));
+        return render_alike(before, after, Some(NO_CODE_RUNS));
     }
     let (one, other) = render_alike(before, after, None);
     let refused = |outcome: &Outcome| match &outcome.rendered {

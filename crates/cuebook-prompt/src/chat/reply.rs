@@ -218,7 +218,7 @@ fn text_reply(text: String, outputs: bool) -> Reply {
 }
 
 /// What an answer is that has calls, text or both: calls come first.
-fn spoken(calls: Vec<ToolCall>, text: String, outputs: bool) -> Reply {
+fn text_or_calls(calls: Vec<ToolCall>, text: String, outputs: bool) -> Reply {
     if calls.is_empty() {
         return text_reply(text, outputs);
     }
@@ -237,7 +237,7 @@ fn pictures(images: Vec<String>) -> Option<Reply> {
 /// What an answer is that has calls, text, pictures or several of them: pictures count where nothing is said.
 fn shown(calls: Vec<ToolCall>, text: String, images: Vec<String>, outputs: bool) -> Reply {
     let silent = calls.is_empty() && text.is_empty();
-    pictures(images).filter(|_| silent).unwrap_or_else(|| spoken(calls, text, outputs))
+    pictures(images).filter(|_| silent).unwrap_or_else(|| text_or_calls(calls, text, outputs))
 }
 
 /// Arguments that a provider sends as JSON rather than as text, written compactly.

@@ -221,7 +221,7 @@ impl Program {
         let links: Vec<Vec<Option<u32>>> =
             targets.into_iter().map(|leads| leads.into_iter().map(link).collect()).collect();
         if !included_prompts.is_empty() {
-            tell_lent(&sources, &names, &links, &hosts, loader);
+            note_set_names(&sources, &names, &links, &hosts, loader);
         }
         let texts: Vec<Text<'_>> =
             trees.iter().zip(&links).map(|(tree, links)| Text { tree, links }).collect();
@@ -295,7 +295,7 @@ fn lead(loader: &dyn Loader, source: &Arc<Source>, reference: &Reference) -> Res
 }
 
 /// Tells the loader what has been set where included prompts are included.
-fn tell_lent(
+fn note_set_names(
     sources: &[Arc<Source>],
     names: &[Names],
     links: &[Vec<Option<u32>>],

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-pub use self::parts::NOBODY;
+pub use self::parts::LITERAL_INPUT;
 use self::scan::{Fallback, Kind, Step};
 use super::engine::Output;
 use super::jinja::errors::output_too_large;

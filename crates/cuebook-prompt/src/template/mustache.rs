@@ -282,7 +282,7 @@ impl Program {
             .map(|((source, tree), links)| Text { source, tree, links })
             .collect();
         if !included_prompts.is_empty() {
-            tell_lent(&texts, &names, &hosts, roots.len(), loader);
+            note_set_names(&texts, &names, &hosts, roots.len(), loader);
         }
         let emissions = flow::trace(&texts, &mut names)?;
         let mut units: Vec<Unit> =
@@ -370,7 +370,7 @@ impl Program {
 }
 
 /// Tells the loader what has been set where included prompts are included.
-fn tell_lent(
+fn note_set_names(
     texts: &[Text<'_>],
     names: &[Names],
     hosts: &[Vec<Option<usize>>],

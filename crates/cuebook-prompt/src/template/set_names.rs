@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Whether a name has been set at some place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Bound {
+pub enum SetState {
     /// It has not.
     #[default]
     Never,
@@ -22,38 +22,38 @@ pub enum Bound {
 /// The names that have been set at some place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetNames {
-    names: BTreeMap<String, Bound>,
-    others: Bound,
+    names: BTreeMap<String, SetState>,
+    others: SetState,
 }
 
 impl SetNames {
     /// These names.
-    pub(crate) fn new(names: impl IntoIterator<Item = (String, Bound)>) -> SetNames {
-        SetNames { names: names.into_iter().collect(), others: Bound::Never }
+    pub(crate) fn new(names: impl IntoIterator<Item = (String, SetState)>) -> SetNames {
+        SetNames { names: names.into_iter().collect(), others: SetState::Never }
     }
 
     /// Any name may have been set.
     #[doc(hidden)]
     pub fn anything() -> SetNames {
-        SetNames { names: BTreeMap::new(), others: Bound::Perhaps }
+        SetNames { names: BTreeMap::new(), others: SetState::Perhaps }
     }
 
     /// Whether a name has been set.
-    pub fn of(&self, name: &str) -> Bound {
+    pub fn of(&self, name: &str) -> SetState {
         self.names.get(name).copied().unwrap_or(self.others)
     }
 
     /// What has been set at a place inside of another one: what either of them says.
     pub(crate) fn inside(&self, outer: &SetNames) -> SetNames {
-        self.merged(outer, Bound::max)
+        self.merged(outer, SetState::max)
     }
 
     /// What has been set if it is not known which of two ways led here: what both of them say.
     pub(crate) fn or(&self, other: &SetNames) -> SetNames {
-        self.merged(other, Bound::min)
+        self.merged(other, SetState::min)
     }
 
-    fn merged(&self, other: &SetNames, choose: impl Fn(Bound, Bound) -> Bound) -> SetNames {
+    fn merged(&self, other: &SetNames, choose: impl Fn(SetState, SetState) -> SetState) -> SetNames {
         let others = choose(self.others, other.others);
         let names: BTreeSet<&String> = self.names.keys().chain(other.names.keys()).collect();
         let chosen = names.into_iter().map(|name| (name.clone(), choose(self.of(name), other.of(name))));
@@ -95,32 +95,34 @@ pub(in crate::template) fn inherited(texts: usize, roots: usize, ways: &[Include
 mod tests {
     use super::*;
 
-    fn set_names(names: &[(&str, Bound)]) -> Arc<SetNames> {
+    fn set_names(names: &[(&str, SetState)]) -> Arc<SetNames> {
         Arc::new(SetNames::new(names.iter().map(|(name, bound)| ((*name).to_owned(), *bound))))
     }
 
     #[test]
     fn a_name_is_set_only_if_every_path_sets_it() {
-        let (a, b) =
-            (set_names(&[("a", Bound::Surely)]), set_names(&[("b", Bound::Surely), ("a", Bound::Perhaps)]));
+        let (a, b) = (
+            set_names(&[("a", SetState::Surely)]),
+            set_names(&[("b", SetState::Surely), ("a", SetState::Perhaps)]),
+        );
         let found = inherited(3, 1, &[(0, 1, a.clone()), (1, 2, b.clone())]);
-        assert_eq!((found[1].of("a"), found[1].of("b")), (Bound::Surely, Bound::Never));
-        assert_eq!((found[2].of("a"), found[2].of("b")), (Bound::Surely, Bound::Surely));
+        assert_eq!((found[1].of("a"), found[1].of("b")), (SetState::Surely, SetState::Never));
+        assert_eq!((found[2].of("a"), found[2].of("b")), (SetState::Surely, SetState::Surely));
         let found = inherited(2, 1, &[(0, 1, a), (0, 1, b)]);
-        assert_eq!((found[1].of("a"), found[1].of("b")), (Bound::Perhaps, Bound::Never));
+        assert_eq!((found[1].of("a"), found[1].of("b")), (SetState::Perhaps, SetState::Never));
     }
 
     #[test]
     fn texts_that_include_each_other_end() {
-        let a = set_names(&[("a", Bound::Surely)]);
+        let a = set_names(&[("a", SetState::Surely)]);
         let found = inherited(2, 1, &[(0, 1, a.clone()), (1, 1, a.clone()), (1, 0, a)]);
-        assert_eq!((found[0].of("a"), found[1].of("a")), (Bound::Never, Bound::Surely));
+        assert_eq!((found[0].of("a"), found[1].of("a")), (SetState::Never, SetState::Surely));
     }
 
     #[test]
     fn any_name_may_be_set_inside_of_a_section() {
-        let inner = set_names(&[("a", Bound::Surely)]).inside(&SetNames::anything());
-        assert_eq!((inner.of("a"), inner.of("b")), (Bound::Surely, Bound::Perhaps));
-        assert_eq!(inner.or(&SetNames::default()).of("a"), Bound::Never);
+        let inner = set_names(&[("a", SetState::Surely)]).inside(&SetNames::anything());
+        assert_eq!((inner.of("a"), inner.of("b")), (SetState::Surely, SetState::Perhaps));
+        assert_eq!(inner.or(&SetNames::default()).of("a"), SetState::Never);
     }
 }

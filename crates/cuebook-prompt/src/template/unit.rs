@@ -148,8 +148,8 @@ impl std::ops::Index<usize> for Units {
 
 /// A unit without a text.
 fn unknown_unit() -> &'static Unit {
-    static NOBODY: OnceLock<Unit> = OnceLock::new();
-    NOBODY.get_or_init(|| Unit::new(Source::new("", ""), OffsetMap::default(), Vec::new(), Vec::new()))
+    static EMPTY: OnceLock<Unit> = OnceLock::new();
+    EMPTY.get_or_init(|| Unit::new(Source::new("", ""), OffsetMap::default(), Vec::new(), Vec::new()))
 }
 
 /// A place in a template that writes a value.

@@ -159,7 +159,7 @@ fn media() -> Vec<Case> {
     const NO_MEDIA: &[&str] = &[EMBEDDINGS, IMAGES];
     const NO_IDS: &[&str] = &[CHAT, EMBEDDINGS, IMAGES, GEMINI];
     const NO_SOUND: &[&str] = &[RESPONSES, EMBEDDINGS, IMAGES, ANTHROPIC];
-    const NOBODY: &[&str] = &[CHAT, RESPONSES, EMBEDDINGS, IMAGES, ANTHROPIC, GEMINI];
+    const NO_PROVIDER: &[&str] = &[CHAT, RESPONSES, EMBEDDINGS, IMAGES, ANTHROPIC, GEMINI];
     vec![
         case("a picture by URL", with(of("image", "https://example.com/a.png?x=1")), NO_MEDIA, &[]),
         case("a picture in base64", with(of("image", PNG)), NO_MEDIA, &[]),
@@ -184,8 +184,8 @@ fn media() -> Vec<Case> {
             &[],
         ),
         case("nothing but a picture", user(json!([of("image", PNG)])), NO_MEDIA, &[]),
-        case("a picture that is not here", with(of("image", "photos/cat.png")), NOBODY, &[]),
-        case("a picture of no known type", with(of("image", "AAAAAAAAAAAAAAAAAAAAAAAA")), NOBODY, &[]),
+        case("a picture that is not here", with(of("image", "photos/cat.png")), NO_PROVIDER, &[]),
+        case("a picture of no known type", with(of("image", "AAAAAAAAAAAAAAAAAAAAAAAA")), NO_PROVIDER, &[]),
         case(
             "a picture of an odd type",
             with(typed("image", PNG, "image/tiff")),

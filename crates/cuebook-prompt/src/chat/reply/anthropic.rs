@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::reply_value::ReplyValue;
-use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, text_or_calls};
 use crate::error::Result;
 
 pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
@@ -33,7 +33,7 @@ pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> 
     let answer = if finish.as_deref() == Some("refusal") {
         Reply::Refusal(some_text(text).unwrap_or_else(|| refusal(reply.value)))
     } else {
-        spoken(calls, text, outputs)
+        text_or_calls(calls, text, outputs)
     };
     Ok(Answer {
         reply: answer,

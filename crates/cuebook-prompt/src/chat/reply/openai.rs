@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::provider_state;
 use super::reply_value::{ReplyValue, bad};
-use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, some_text, text_or_calls};
 use crate::error::Result;
 
 /// What is said when a filter took the answer and left no words.
@@ -27,7 +27,7 @@ pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> 
         Some(refusal) if calls.is_empty() && text.is_empty() => Reply::Refusal(refusal),
         // What a filter cut off is no answer, however much of it came.
         _ if finish.as_deref() == Some("content_filter") => Reply::Refusal(WITHHELD.to_owned()),
-        _ => spoken(calls, text, outputs),
+        _ => text_or_calls(calls, text, outputs),
     };
     Ok(Answer {
         reply: answer,

@@ -11,7 +11,7 @@ use super::helper::Helper;
 use super::tree::{Block, BlockKind, Call, Expression, Node, Partial, Path, Program as Tree};
 use crate::template::jinja::names::{Names, Read, Reference, ReferenceKind};
 use crate::template::jinja::paths::{LONGEST_PATH, root};
-use crate::template::set_names::{Bound, SetNames};
+use crate::template::set_names::{SetNames, SetState};
 use crate::template::unit::Emission;
 
 /// Contexts in which one partial is looked at.
@@ -55,7 +55,7 @@ fn number(tree: &mut Tree, around: (bool, bool), names: &mut Names) {
                 let set_names = match is_changed || partial.context.is_some() {
                     true => SetNames::anything(),
                     false => SetNames::new(
-                        partial.hash.iter().map(|argument| (argument.name.to_string(), Bound::Surely)),
+                        partial.hash.iter().map(|argument| (argument.name.to_string(), SetState::Surely)),
                     ),
                 };
                 names.references.push(Reference {

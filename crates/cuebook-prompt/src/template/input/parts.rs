@@ -4,8 +4,8 @@ use super::Template;
 use super::scan::{Fallback, Kind, Step};
 use crate::template::parts::{MissingValue, NotPlain, TemplatePart};
 
-/// The name of an input that no one has: what is behind it is text. `{input:_:{}` writes a brace that begins nothing.
-pub const NOBODY: &str = "_";
+/// The name of an input that is never given, so its default is literal text. `{input:_:{}` writes a brace that begins nothing.
+pub const LITERAL_INPUT: &str = "_";
 
 impl Template {
     /// What it writes. Names of inputs that cannot be given are text, as `is_given` knows.

@@ -16,7 +16,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Place;
 use crate::template::address::Address;
 use crate::template::engine::{Compiled, Loader, Outline, Output};
-use crate::template::set_names::{self, Bound, IncludeEdge, SetNames};
+use crate::template::set_names::{self, IncludeEdge, SetNames, SetState};
 use crate::template::unit::{Unit, Units};
 use crate::variables::Scope;
 
@@ -137,7 +137,7 @@ impl IncludedPrompts {
             for names in included.compiled.outline().names() {
                 let mut names = names.clone();
                 // What the template has surely set means that and nothing else.
-                names.reads.retain(|read| included.set_names.of(&read.root) != Bound::Surely);
+                names.reads.retain(|read| included.set_names.of(&read.root) != SetState::Surely);
                 for read in &mut names.reads {
                     read.maybe_local |= included.local.contains(&read.root);
                 }
@@ -247,8 +247,8 @@ impl IncludedPrompt {
         };
         let (missing, invalid) = (names("missing"), names("invalid"));
         let fits = |site: &&IncludeSite| {
-            missing.iter().all(|name| site.set_names.of(name) != Bound::Surely || !self.reads(name))
-                && invalid.iter().all(|name| site.set_names.of(name) != Bound::Never || !self.reads(name))
+            missing.iter().all(|name| site.set_names.of(name) != SetState::Surely || !self.reads(name))
+                && invalid.iter().all(|name| site.set_names.of(name) != SetState::Never || !self.reads(name))
         };
         let mut places: Vec<&Place> = self.sites.iter().filter(fits).map(|site| &site.place).collect();
         if places.is_empty() {

@@ -12,7 +12,7 @@ use cuebook_template::ast::{
 
 use super::{Block, Callable, CallableKind, Names, Read, Reference, ReferenceKind};
 use crate::template::jinja::paths::{Paths, bounded, capped, step};
-use crate::template::set_names::{Bound, SetNames};
+use crate::template::set_names::{SetNames, SetState};
 
 impl Names {
     /// What a template mentions.
@@ -220,19 +220,19 @@ impl<'t> Walk<'t> {
         if self.noted > MAX_NOTED {
             return Arc::default();
         }
-        let mut names: HashMap<&String, Bound> = HashMap::new();
+        let mut names: HashMap<&String, SetState> = HashMap::new();
         for (name, binding) in self.scopes.iter().flatten() {
             // The engine's own names are not values that a prompt could take.
             if ["loop", "caller", "varargs", "kwargs"].contains(&name.as_str()) {
                 continue;
             }
-            let bound = if binding.certain { Bound::Surely } else { Bound::Perhaps };
+            let bound = if binding.certain { SetState::Surely } else { SetState::Perhaps };
             let known = names.entry(name).or_default();
             *known = bound.max(*known);
         }
         for name in self.known.iter().filter(|_| self.macros > 0) {
             let known = names.entry(name).or_default();
-            *known = Bound::Perhaps.max(*known);
+            *known = SetState::Perhaps.max(*known);
         }
         self.noted += names.len();
         if names.is_empty() || self.noted > MAX_NOTED {
