@@ -42,4 +42,4 @@ pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
 pub use sign::signature_of;
 pub use sign::{sign_as_rye, sign_for, without_signature};
 pub use store::{TrustEntry, TrustedKey};
-pub use verify::{Trust, Verified, told_with_path};
+pub use verify::{Trust, Verified, message_with_path};

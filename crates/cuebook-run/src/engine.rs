@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use cuebook::actions::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
-use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
+use cuebook::trust::{Grants, Request as Asked, Trust, message_with_path};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
 use cuebook_hooks::sandbox::Launcher;
 use serde_json::{Map, Value as Json, json};
@@ -402,7 +402,7 @@ pub(crate) fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result
 /// What a response says of an error: all its findings, each in one sentence.
 fn text_of(error: &Error) -> String {
     if error.kind() == ErrorKind::Integrity {
-        return told_with_path(error);
+        return message_with_path(error);
     }
     let messages: Vec<&str> = error.diagnostics().iter().map(|finding| finding.message.as_str()).collect();
     messages.join("; ")

@@ -190,7 +190,7 @@ impl Prepared {
         let body = dialects.get(prompt.dialect)?.compile(read.parsed, &compiling)?;
         let has_host_engine = stage.engines.is_of_host(&prompt.format.engine);
         let included_prompts = include_context.included_prompts();
-        let (asked, mut contradictions) = include_loader.asked();
+        let (asked, mut contradictions) = include_loader.requested_variables();
         // What the prompt declares itself is that, for all of them.
         contradictions.retain(|(name, _)| prompt.variable(name).is_none());
         let contradictions = contradictions.into_iter().map(|(_, reported)| reported).collect();

@@ -98,9 +98,9 @@ impl Input {
             let shape = Shape::of(rich, declared_kind, given, paths);
             let lends = !has_value && places.clone().any(|place| is_lending(&name, place));
             let shape = match lends && rich.is_none() && matches!(declared_kind, Type::List | Type::Any) {
-                true => {
-                    shape.lending(prepared.included_prompts().iter().flat_map(|included| included.asked()))
-                }
+                true => shape.lending(
+                    prepared.included_prompts().iter().flat_map(|included| included.requested_names()),
+                ),
                 false => shape,
             };
             Input {

@@ -166,7 +166,7 @@ impl Library {
                 (path, stamp)
             })
             .collect();
-        let asked = self.asked()?;
+        let asked = self.requested_settings()?;
         // A damaged file of grants must not keep a project from working that asks for nothing.
         let grants = if asked.requests.is_empty() { Grants::default() } else { self.grants()? };
         let config = Arc::new(asked.granted(&grants, &self.root));
@@ -181,7 +181,7 @@ impl Library {
         [self.root.join(CONFIG_FILE)].into_iter().chain(user).chain(grants).collect()
     }
 
-    fn asked(&self) -> Result<RequestedSettings> {
+    fn requested_settings(&self) -> Result<RequestedSettings> {
         let path = self.root.join(CONFIG_FILE);
         let user = UserConfig::read(self.spaces())?;
         let found = files::look(&path).map_err(|error| files::io_error(CONFIG_FILE, &error))?;
@@ -197,7 +197,7 @@ impl Library {
 
     /// Everything that the project asks for, granted or not.
     pub fn requests(&self) -> Result<Vec<Request>> {
-        let asked = self.asked()?;
+        let asked = self.requested_settings()?;
         let mut requests: Vec<Request> = asked.requests.iter().map(|(_, request)| request.clone()).collect();
         let mut programs = Vec::new();
         if asked.config.hooks.python.contains('/') {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::{
-    PublicKey, Purpose, SigningKey, Trust, TrustEntry, Verified, sign_as_rye, sign_for, told_with_path,
+    PublicKey, Purpose, SigningKey, Trust, TrustEntry, Verified, message_with_path, sign_as_rye, sign_for,
 };
 use crate::error::{Code, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
@@ -187,7 +187,7 @@ fn no_byte_can_be_changed_but_white_space_around_the_line() {
 fn messages_are_those_that_scripts_know() {
     let world = Fixture::new();
     let reported =
-        |error: &Error| told_with_path(error).replace(&*world.project.path().to_string_lossy(), "P");
+        |error: &Error| message_with_path(error).replace(&*world.project.path().to_string_lossy(), "P");
     let error = world.directive(DIRECTIVE).unwrap_err();
     assert_eq!(error.diagnostic().message, "Unsigned item: .ai/directives/demo/greet.md");
     assert_eq!(reported(&error), "Unsigned item: P/.ai/directives/demo/greet.md");

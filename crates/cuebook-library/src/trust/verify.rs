@@ -541,7 +541,7 @@ fn timed(item: &Verified) -> Option<(Purpose, String)> {
 }
 
 /// What an integrity error says with the whole path of the file, as Rye's answers have it.
-pub fn told_with_path(error: &Error) -> String {
+pub fn message_with_path(error: &Error) -> String {
     let message = &error.diagnostic().message;
     let field = |name: &str| error.field(name).and_then(|value| value.as_str());
     match (field("file"), field("path")) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::{FOLDER, Item, ItemId, ItemType, SpaceKind, Spaces};
-use crate::trust::{Trust, told_with_path};
+use crate::trust::{Trust, message_with_path};
 
 /// Bytes that an item may have.
 pub(super) const MAX: u64 = 4 << 20;
@@ -187,7 +187,7 @@ pub fn answer(spaces: &Spaces, trust: &Trust, arguments: &Json) -> Json {
         Ok(loaded) => loaded.to_json(),
         Err(error) => {
             let text = |name: &str| arguments[name].as_str().unwrap_or_default();
-            let mut answer = json!({"status": "error", "error": told_with_path(&error)});
+            let mut answer = json!({"status": "error", "error": message_with_path(&error)});
             if error.kind() == ErrorKind::ItemNotFound {
                 answer["item_type"] = text("item_type").into();
             }

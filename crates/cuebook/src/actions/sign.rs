@@ -19,7 +19,7 @@ use super::load::{MAX, item_type};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
-use crate::trust::{Purpose, SigningKey, Trust, sign_for, signature_of, told_with_path};
+use crate::trust::{Purpose, SigningKey, Trust, message_with_path, sign_for, signature_of};
 pub use validate::{is_directive_name, is_version};
 
 /// Folders that hold the work of others.
@@ -252,7 +252,7 @@ impl SignError {
 
     /// A file that cannot be read, signed or written.
     fn of_file(path: &Path, error: Error) -> Box<SignError> {
-        let mut answer = json!({"status": "error", "error": told_with_path(&error)});
+        let mut answer = json!({"status": "error", "error": message_with_path(&error)});
         if let Some(hint) = &error.diagnostic().hint {
             answer["hint"] = hint.clone().into();
         }

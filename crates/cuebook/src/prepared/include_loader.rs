@@ -175,7 +175,7 @@ impl IncludeLoader {
 
     /// What the included prompts ask for that has not surely been set where they are included, and reports of those that cannot agree on
     /// it; asked once, when all texts have been read. The first who declares a name says what it is, unless a later one needs it.
-    pub(super) fn asked(&self) -> (Vec<RequestedVariable>, Vec<(String, Diagnostic)>) {
+    pub(super) fn requested_variables(&self) -> (Vec<RequestedVariable>, Vec<(String, Diagnostic)>) {
         let sites = self.sites().take().unwrap_or_default();
         let mut asked: Vec<RequestedVariable> = Vec::new();
         let mut reported: Vec<(String, Diagnostic)> = Vec::new();

@@ -144,7 +144,9 @@ impl IncludedPrompt {
         let mut asks: Vec<RequestedVariable> = own.collect();
         // Disagreements between its includes are reported where it is checked itself.
         let mut known: HashSet<String> = asks.iter().map(|one| one.variable.name.clone()).collect();
-        asks.extend(below.asked().0.into_iter().filter(|one| known.insert(one.variable.name.clone())));
+        asks.extend(
+            below.requested_variables().0.into_iter().filter(|one| known.insert(one.variable.name.clone())),
+        );
         let outline = body.outline();
         let reads = reads(&*outline);
         variables.retain(|variable| reads.contains(variable.name.as_str()));
@@ -163,7 +165,7 @@ impl IncludedPrompt {
     }
 
     /// The names that it asks for, and its own included prompts beside it.
-    pub fn asked(&self) -> impl Iterator<Item = &str> {
+    pub fn requested_names(&self) -> impl Iterator<Item = &str> {
         self.asks.iter().map(|one| one.variable.name.as_str())
     }
 
