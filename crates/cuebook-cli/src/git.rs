@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_share::git::{LONGEST, ask, failed, line, looking, path_of, said};
+use cuebook_share::git::{LONGEST, ask, failed, first_error_line, line, looking, path_of};
 
 pub use copy::{Copy, Tree};
 pub use cuebook_share::git::PrivateFolder;
@@ -43,7 +43,7 @@ impl Repository {
         command.arg("-C").arg(&top).args(["rev-parse", "--absolute-git-dir"]);
         let output = ask(&mut command, LONGEST)?;
         if !output.status.success() {
-            return Err(match said(&output) {
+            return Err(match first_error_line(&output) {
                 said if said.contains("not a git repository") => no_repository(),
                 said => failed(
                     format!("git cannot read this project's repository: {said}"),
@@ -82,7 +82,7 @@ impl Repository {
         let output = self.ask(listed.iter().copied().chain([hash.as_str()]))?;
         if !output.status.success() {
             return Err(failed(
-                format!("git cannot list the files of `{revision}`: {}", said(&output)),
+                format!("git cannot list the files of `{revision}`: {}", first_error_line(&output)),
                 FSCK,
             ));
         }

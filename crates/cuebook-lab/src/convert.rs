@@ -6,7 +6,6 @@
 //!
 //! Nothing here decides where files go: the caller writes them.
 
-mod aside;
 mod built_in;
 mod cases;
 mod directive;
@@ -20,9 +19,10 @@ mod reported_differences;
 mod sections;
 mod shape;
 mod source;
+mod target_limits;
+mod target_text;
 mod template;
 mod verify;
-mod words;
 
 use serde_json::{Value as Json, json};
 
@@ -164,7 +164,7 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
         {
             return Ok(migrated);
         }
-        let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
+        let message = format!("`{}` is a {} already", prompt.id, target_text::noun(to));
         let others: Vec<&str> =
             BuiltIn::ALL.into_iter().filter(|other| *other != to).map(BuiltIn::as_str).collect();
         let hint = format!("convert it to another dialect: --to {}", others.join(", --to "));

@@ -130,7 +130,7 @@ impl Server<'_> {
             }
             let is_waiting = self.survey.is_some() || self.stale_since.is_some();
             if !is_waiting {
-                self.tell_settled();
+                self.answer_waiting_requests();
             }
             let message = match is_waiting {
                 true => match self.connection.receiver.recv_timeout(PAUSE) {
@@ -175,7 +175,7 @@ impl Server<'_> {
     }
 
     /// Answers those who wait until everything has been looked at.
-    fn tell_settled(&mut self) {
+    fn answer_waiting_requests(&mut self) {
         for id in std::mem::take(&mut self.asked) {
             // The loop ends where the editor has left.
             let _ = self.connection.sender.send(Message::Response(Response::new_ok(id, Json::Null)));

@@ -172,7 +172,7 @@ impl Server {
     }
 
     /// Tells a client of every change until it is gone.
-    async fn tell_changes(self, peer: Peer<RoleServer>) {
+    async fn send_changes(self, peer: Peer<RoleServer>) {
         let mut changes = self.0.changes.listen();
         loop {
             let changed = tokio::select! {
@@ -250,7 +250,7 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        tokio::spawn(self.clone().tell_changes(context.peer));
+        tokio::spawn(self.clone().send_changes(context.peer));
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -29,7 +29,7 @@ pub fn line(bytes: &[u8]) -> &[u8] {
 }
 
 /// The first line of a complaint.
-pub fn said(output: &Output) -> String {
+pub fn first_error_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let first = text.lines().next().unwrap_or("it printed no message");
     first.trim_start_matches("fatal: ").to_owned()

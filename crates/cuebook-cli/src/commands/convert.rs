@@ -57,7 +57,7 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     print_findings(conversion.report.entries.iter().map(|entry| &entry.finding));
     say(summary(&conversion));
     if place.is_some() {
-        tell_conflict(&book, &conversion, &target.category);
+        report_conflict(&book, &conversion, &target.category);
     }
     Ok(code(&conversion))
 }
@@ -68,7 +68,7 @@ fn code(conversion: &Conversion) -> ExitCode {
 }
 
 /// Tells if the result lies where it offers an id that something else offers as well, as what it was made from does.
-fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
+fn report_conflict(book: &Book, conversion: &Conversion, category: &str) {
     let id = match (conversion.to, category) {
         (BuiltIn::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
         _ => conversion.name.clone(),

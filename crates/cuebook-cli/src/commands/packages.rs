@@ -39,7 +39,7 @@ pub fn add(args: &AddArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     say(format_args!("added the {} {} to {LOCK_FILE}", package.kind.as_str(), package.name));
-    facts.tell(&book, &package);
+    facts.print(&book, &package);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,7 +167,7 @@ impl Facts {
         })
     }
 
-    fn tell(&self, book: &Book, package: &LockedPackage) {
+    fn print(&self, book: &Book, package: &LockedPackage) {
         for (kind, target) in &self.proposed {
             say(format_args!("  not replaced: {kind} `{target}`"));
             if *kind == "prompt" {

@@ -190,7 +190,7 @@ fn print_report(outcome: &Outcome, is_update: bool) -> io::Result<()> {
         None => writeln!(out, "  {BAD}FAILED{BAD:#}  {case}")?,
     }
     for failure in &outcome.failures {
-        tell_failure(failure, &mut out)?;
+        print_failure(failure, &mut out)?;
     }
     // A case that says nothing yet shows what it could say.
     if let Some(snapshot) =
@@ -204,7 +204,7 @@ fn print_report(outcome: &Outcome, is_update: bool) -> io::Result<()> {
     Ok(())
 }
 
-fn tell_failure(failure: &Failure, out: &mut impl Write) -> io::Result<()> {
+fn print_failure(failure: &Failure, out: &mut impl Write) -> io::Result<()> {
     let place = format!("{}:{}", failure.place.file(), failure.place.line());
     writeln!(out, "          {} {QUIET}({}){QUIET:#}", printable(&failure.what), printable(&place))?;
     if let Some(origin) = &failure.origin {

@@ -6,8 +6,8 @@ use super::draft::{Draft, Input, Piece, Print};
 use super::notation::xml;
 use super::report::Report;
 use super::reported_differences::ReportedDifference;
-use super::words::{cannot, input};
-use super::{OutFile, aside};
+use super::target_text::{cannot, input};
+use super::{OutFile, target_limits};
 use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::prompt::{Need, Type};
@@ -38,14 +38,18 @@ const NO_AUTHOR: &str = "unknown";
 
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    aside::rename(draft, |name| is_key(name) && name != crate::template::input::LITERAL_INPUT, report);
+    target_limits::rename(
+        draft,
+        |name| is_key(name) && name != crate::template::input::LITERAL_INPUT,
+        report,
+    );
     let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, BuiltIn::Directive))?;
     declare_all(draft, &pieces);
     let body = input(draft, &pieces, report);
     edges(draft, &pieces, report);
-    aside::prints(draft, Print::Json, BuiltIn::Directive, report);
-    draft.words.iter().for_each(|chunk| super::words::no_comments(chunk, report));
-    aside::no_tools(draft, BuiltIn::Directive, report);
+    target_limits::prints(draft, Print::Json, BuiltIn::Directive, report);
+    draft.words.iter().for_each(|chunk| super::target_text::no_comments(chunk, report));
+    target_limits::no_tools(draft, BuiltIn::Directive, report);
     signable(draft, report);
     let mut out = String::new();
     if let Some(name) = &draft.name {
@@ -174,7 +178,7 @@ fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
                     text.trim_end_matches(is_space)
                 };
                 let gone = if at_start { &text[..text.len() - bare.len()] } else { &text[bare.len()..] };
-                aside::space_gone(draft, gone, edge, report);
+                target_limits::space_gone(draft, gone, edge, report);
             }
             None => {}
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value as Json};
 
 use super::draft::Input;
-use super::words::Jinja;
+use super::target_text::Jinja;
 use crate::by_name::ByName;
 use crate::prompt::Type;
 use crate::template::jinja::parts::is_name;

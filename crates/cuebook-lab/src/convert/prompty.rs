@@ -6,16 +6,16 @@ use super::draft::{Draft, Language, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
 use super::reported_differences::ReportedDifference;
-use super::words::{Jinja, SyntaxLines, cannot, is_marker, mustache};
-use super::{OutFile, aside};
+use super::target_text::{Jinja, SyntaxLines, cannot, is_marker, mustache};
+use super::{OutFile, target_limits};
 use crate::chat::{Role, Roles};
 use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::PROMPTY_END;
 
 pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFile>> {
-    aside::rename(draft, crate::template::jinja::parts::is_name, report);
-    let mut front = aside::front(draft);
+    target_limits::rename(draft, crate::template::jinja::parts::is_name, report);
+    let mut front = target_limits::front(draft);
     if let Some((model, _)) = &draft.model {
         front.insert("model".into(), Json::Object(model.clone()));
     }
@@ -23,7 +23,7 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
     if !draft.outputs.is_empty() {
         let outputs = draft.outputs.iter().map(|(output, _)| Json::Object(output.clone()));
         front.insert("outputs".into(), outputs.collect());
-        aside::returned_otherwise(draft, report);
+        target_limits::returned_otherwise(draft, report);
     }
     if !draft.tools.is_empty() {
         let tools = draft.tools.iter().map(|(tool, _)| Json::Object(tool.clone()));
@@ -60,7 +60,7 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
                 let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
                 front.insert("template".into(), json!({"format": format}));
             } else {
-                aside::prints(draft, Print::Portable, BuiltIn::Prompty, report);
+                target_limits::prints(draft, Print::Portable, BuiltIn::Prompty, report);
             }
             text
         }

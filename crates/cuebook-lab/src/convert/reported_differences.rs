@@ -99,18 +99,18 @@ impl ComparisonRules {
                 }
             }
         }
-        terms.tell_of(&hidden, "was ignored", "were ignored");
+        terms.note_names(&hidden, "was ignored", "were ignored");
         let odd: Vec<String> = terms.odd.iter().cloned().collect();
-        terms.tell_of(
+        terms.note_names(
             &odd,
             "was compared, but not how its value prints",
             "were compared, but not how their values print",
         );
-        terms.tell_of(&texts, "was a string", "were strings");
+        terms.note_names(&texts, "was a string", "were strings");
         let given: Vec<String> = terms.given.iter().cloned().collect();
-        terms.tell_of(&given, "had a value", "had values");
+        terms.note_names(&given, "had a value", "had values");
         let filled: Vec<String> = terms.filled.iter().cloned().collect();
-        terms.tell_of(&filled, "had no surrounding whitespace", "had no surrounding whitespace");
+        terms.note_names(&filled, "had no surrounding whitespace", "had no surrounding whitespace");
         terms.given.extend(filled);
         terms
     }
@@ -120,7 +120,7 @@ impl ComparisonRules {
     }
 
     /// Says something of names, together.
-    fn tell_of(&mut self, names: &[String], one: &str, several: &str) {
+    fn note_names(&mut self, names: &[String], one: &str, several: &str) {
         let mut quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         quoted.dedup();
         match quoted.as_slice() {

@@ -12,9 +12,9 @@ use super::draft::{Draft, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
 use super::reported_differences::{ComparisonRules, ReportedDifference};
+use super::target_text::{Jinja, SyntaxLines, cannot, dollar, lines, looks_like_structure, mustache};
 use super::verify::{Bench, Verdict};
-use super::words::{Jinja, SyntaxLines, cannot, dollar, lines, looks_like_structure, mustache};
-use super::{OutFile, aside, prompty};
+use super::{OutFile, prompty, target_limits};
 use crate::convert::BuiltIn;
 use crate::dialect::sections::{key_of, scan};
 use crate::error::Result;
@@ -42,9 +42,9 @@ pub(super) fn write(
     report: &mut Report,
 ) -> Result<(Vec<OutFile>, String)> {
     let names = crate::template::jinja::parts::is_name;
-    aside::rename(draft, names, report);
-    aside::said_by_the_system(draft, BuiltIn::Sections, report);
-    let mut front = aside::front(draft);
+    target_limits::rename(draft, names, report);
+    target_limits::role_becomes_system(draft, BuiltIn::Sections, report);
+    let mut front = target_limits::front(draft);
     if let Some((model, place)) = &draft.model {
         if model.get("connection").is_some_and(|connection| connection.to_string().contains("${")) {
             let message =
@@ -63,7 +63,7 @@ pub(super) fn write(
         };
         let properties: Map<String, Json> = draft.outputs.iter().map(named).collect();
         front.insert("output".into(), json!({"container": "object", "properties": properties}));
-        aside::returned_otherwise(draft, report);
+        target_limits::returned_otherwise(draft, report);
     }
     let tools = tools(draft, report);
     let texts = Texts::of(draft);
@@ -93,7 +93,7 @@ pub(super) fn write(
                 path: format!("{}{SECTIONS_END}", draft.id),
                 text: format!("---\n{}---\n{body}\n", yaml(&front)),
             }];
-            match bench.says(draft, &files, &prefix, &terms) {
+            match bench.compare_pieces(draft, &files, &prefix, &terms) {
                 Ok(Verdict::Same) => {
                     reported(draft, &texts, plan, engine, &title, report);
                     return Ok((files, prefix));
@@ -353,7 +353,7 @@ fn reported(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str,
         "mustache" => Print::Mustache,
         _ => Print::Portable,
     };
-    aside::prints(draft, print, BuiltIn::Sections, report);
+    target_limits::prints(draft, print, BuiltIn::Sections, report);
     if engine == "jinja2" {
         let kept = texts.kept(plan);
         // Whatever the stretches add up to, only the reported ones count here.
@@ -382,10 +382,10 @@ fn reported(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str,
     let Some(pieces) = &texts.pieces else { return };
     if let Some(Piece::Text(text)) = pieces.first() {
         let gone = &text[..text.len() - text.trim_start_matches(is_space).len()];
-        aside::space_gone(draft, gone, "beginning", report);
+        target_limits::space_gone(draft, gone, "beginning", report);
     }
     if let Some(Piece::Text(text)) = pieces.last() {
-        aside::space_gone(draft, &text[text.trim_end_matches(is_space).len()..], "end", report);
+        target_limits::space_gone(draft, &text[text.trim_end_matches(is_space).len()..], "end", report);
     }
     let kept = texts.kept(plan);
     let by_line = lines(pieces);

@@ -15,7 +15,7 @@ use super::draft::{Chunk, Draft, Input, Language, Piece, Print, RoleLines, Unsup
 use super::mustache::Writer;
 use super::report::Report;
 use super::reported_differences::ReportedDifference;
-use super::words::{Jinja, SyntaxLines};
+use super::target_text::{Jinja, SyntaxLines};
 use crate::by_name::ByName;
 use crate::chat::Role;
 use crate::convert::BuiltIn;

@@ -5,15 +5,19 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Print};
 use super::notation::python;
 use super::report::Report;
-use super::words::{Jinja, SyntaxLines, cannot};
-use super::{OutFile, aside};
+use super::target_text::{Jinja, SyntaxLines, cannot};
+use super::{OutFile, target_limits};
 use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::{Config, PROMPT_FILE, TEMPLATE_FILE};
 use crate::prompt::Need;
 
 pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> Result<Vec<OutFile>> {
-    aside::rename(draft, |name| name != "system" && crate::template::jinja::parts::is_name(name), report);
+    target_limits::rename(
+        draft,
+        |name| name != "system" && crate::template::jinja::parts::is_name(name),
+        report,
+    );
     let settings = config.template_settings(false);
     let blocks_are_safe = !settings.trim_blocks && !settings.lstrip_blocks;
     let jinja = Jinja { guard: SyntaxLines::Nothing, blocks_are_safe, kept: &[], forced: &[] };
@@ -22,11 +26,11 @@ pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> 
     if !settings.keep_trailing_newline {
         text.push('\n');
     }
-    aside::prints(draft, Print::Python, BuiltIn::Template, report);
-    aside::said_by_the_system(draft, BuiltIn::Template, report);
-    aside::no_model(draft, BuiltIn::Template, report);
-    aside::no_tools(draft, BuiltIn::Template, report);
-    aside::no_outputs(draft, BuiltIn::Template, report);
+    target_limits::prints(draft, Print::Python, BuiltIn::Template, report);
+    target_limits::role_becomes_system(draft, BuiltIn::Template, report);
+    target_limits::no_model(draft, BuiltIn::Template, report);
+    target_limits::no_tools(draft, BuiltIn::Template, report);
+    target_limits::no_outputs(draft, BuiltIn::Template, report);
     Ok(vec![
         OutFile { path: TEMPLATE_FILE.to_owned(), text },
         OutFile { path: PROMPT_FILE.to_owned(), text: definition(draft) },

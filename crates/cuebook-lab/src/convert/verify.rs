@@ -13,7 +13,7 @@ use super::OutFile;
 use super::draft::{Draft, Piece, RoleLines};
 use super::report::Report;
 use super::reported_differences::ComparisonRules;
-use super::words::noun;
+use super::target_text::noun;
 use crate::book::Book;
 use crate::chat::Role;
 use crate::convert::BuiltIn;
@@ -83,7 +83,7 @@ struct Outcome {
 
 impl Bench<'_> {
     /// Whether files say what a draft says, behind a prefix. White space around the text does not count.
-    pub(super) fn says(
+    pub(super) fn compare_pieces(
         &self,
         draft: &Draft,
         files: &[OutFile],

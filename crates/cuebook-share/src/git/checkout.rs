@@ -12,7 +12,7 @@ use std::time::Duration;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 
-use super::{LONGEST, PrivateFolder, Running, ask, failed, line, looking, path_of, said};
+use super::{LONGEST, PrivateFolder, Running, ask, failed, first_error_line, line, looking, path_of};
 use crate::source::{GitSource, wrong};
 
 /// How long a fetch may take.
@@ -54,7 +54,7 @@ impl Checkout {
         let fetching = Fetching { source, project, folder };
         let made = fetching.run(["init", "--quiet", "--bare", "--template=", "repository"], false)?;
         if !made.status.success() {
-            return Err(failed(format!("git cannot create a repository: {}", said(&made)), FSCK));
+            return Err(failed(format!("git cannot create a repository: {}", first_error_line(&made)), FSCK));
         }
         let wanted = match pinned {
             Some(commit) => commit.to_owned(),
@@ -107,7 +107,7 @@ impl Fetching<'_> {
     }
 
     fn unreachable(&self, output: &Output) -> Error {
-        let message = format!("git cannot fetch {}: {}", self.source.url, said(output));
+        let message = format!("git cannot fetch {}: {}", self.source.url, first_error_line(output));
         let hint = "check the address, the network, and that `git ls-remote` works with it";
         Error::new(ErrorKind::Pack, Diagnostic::new(Code::FetchFailed, message).hint(hint))
     }
@@ -194,7 +194,10 @@ impl Fetching<'_> {
         let output =
             self.run(["ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit], false)?;
         if !output.status.success() {
-            return Err(failed(format!("git cannot list the files of {commit}: {}", said(&output)), FSCK));
+            return Err(failed(
+                format!("git cannot list the files of {commit}: {}", first_error_line(&output)),
+                FSCK,
+            ));
         }
         let folder = Path::new(self.source.folder.as_deref().unwrap_or_default());
         let (mut blobs, mut bytes, mut packages) = (Vec::new(), 0_u64, Vec::new());

@@ -64,7 +64,7 @@ pub fn run(args: &SyncArgs, options: &Options) -> Outcome {
             package.version.as_deref().map(|version| format!(" {}", printable(version))).unwrap_or_default();
         writeln!(out, "{}{version} ({}): {status}", package.name, package.kind.as_str())?;
         if let Some(facts) = facts {
-            facts.tell(&book, package);
+            facts.print(&book, package);
         }
     }
     if options.json {

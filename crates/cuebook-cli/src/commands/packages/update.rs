@@ -90,7 +90,7 @@ fn one<'b>(
     row["needs_approval"] = json!(facts.needs_approval);
     if !options.json {
         say(format_args!("updated the {} {}", locked.kind.as_str(), locked.name));
-        facts.tell(book, &locked);
+        facts.print(book, &locked);
     }
     Ok(row)
 }

@@ -3,7 +3,7 @@
 use super::Drafting;
 use crate::chat::{Marker, Role, Roles};
 use crate::convert::draft::{Draft, Piece, RoleLines};
-use crate::convert::words::{is_marker, lines, noun};
+use crate::convert::target_text::{is_marker, lines, noun};
 use crate::prompt::Prompt;
 
 impl Drafting<'_> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Piece, Print};
 use super::report::Report;
 use super::reported_differences::ReportedDifference;
-use super::words::noun;
+use super::target_text::noun;
 use crate::chat::Role;
 use crate::convert::BuiltIn;
 
@@ -84,7 +84,7 @@ pub(super) fn prints(draft: &Draft, target: Print, to: BuiltIn, report: &mut Rep
 }
 
 /// A text that is not the system's becomes the system's.
-pub(super) fn said_by_the_system(draft: &Draft, to: BuiltIn, report: &mut Report) {
+pub(super) fn role_becomes_system(draft: &Draft, to: BuiltIn, report: &mut Report) {
     if draft.role != Role::System && draft.from != BuiltIn::Directive {
         let message = format!(
             "the message has the role system, and no longer {}: a {} has no roles",
