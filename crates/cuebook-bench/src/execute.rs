@@ -171,14 +171,14 @@ fn against(
     let (mut ours, mut theirs) = (End::server(project, user)?, End::of(&mut peer.server())?);
     ours.hello()?;
     theirs.hello()?;
-    same(&said(ours.ask(&our_call))?, &said(theirs.ask(&their_call))?)?;
+    same(&answer_json(ours.ask(&our_call))?, &answer_json(theirs.ask(&their_call))?)?;
     let pair = compare(|| theirs.ask(&their_call).len(), || ours.ask(&our_call).len());
     faster("over the protocol, there and back", &pair);
     Ok(())
 }
 
 /// What a server says in the text of its answer.
-fn said(answer: &str) -> Result<Json, Box<dyn Error>> {
+fn answer_json(answer: &str) -> Result<Json, Box<dyn Error>> {
     let message: Json = serde_json::from_str(answer)?;
     let text = message["result"]["content"][0]["text"].as_str().ok_or_else(|| answer.to_owned())?;
     Ok(serde_json::from_str(text)?)

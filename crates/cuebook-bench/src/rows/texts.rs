@@ -85,7 +85,7 @@ impl Loaded {
     }
 
     /// What is said, as pairs of role and text.
-    fn said(&self) -> Result<Json, Box<dyn Error>> {
+    fn answer_json(&self) -> Result<Json, Box<dyn Error>> {
         Ok(self.render()?.wire_as("openai")?.body["messages"].clone())
     }
 
@@ -105,7 +105,7 @@ impl Loaded {
     }
 
     fn text(&self, peers: &mut Renderers) -> Result<Row, Box<dyn Error>> {
-        let (rendered, said) = (self.render()?, self.said()?);
+        let (rendered, said) = (self.render()?, self.answer_json()?);
         let text = rendered.text();
         let same_text = |answer: &Json| same(&json!(text.trim_end()), &trimmed(&answer["text"]), "text");
         let same_said = |answer: &Json| same(&messages(&said), &messages(&answer["messages"]), "messages");
@@ -178,7 +178,7 @@ impl Loaded {
     }
 
     fn messages(&self, peers: &mut Renderers) -> Result<Row, Box<dyn Error>> {
-        let said = self.said()?;
+        let said = self.answer_json()?;
         let same_said = |answer: &Json| same(&messages(&said), &messages(&answer["messages"]), "messages");
         let Renderers { prompty_python, prompty_rust, dotprompt, .. } = peers;
         let name = format!("{}: messages", self.case.name);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(body["messages"].as_array().map(Vec::len), Some(1 + 20 + 1));
         let small = Loaded::new(prompts::small()).unwrap();
         assert_eq!(
-            messages(&small.said().unwrap())[1],
+            messages(&small.answer_json().unwrap())[1],
             json!(["user", "When is breakfast, and can I bring my dog?"])
         );
         let list = Loaded::new(prompts::list()).unwrap();
