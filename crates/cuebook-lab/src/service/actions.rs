@@ -86,7 +86,7 @@ impl Service {
         {
             actions.push(Action { edits: vec![edit], ..fix("Rewrite the file for Prompty 2".to_owned()) });
         }
-        for (title, edit) in self.mended(path, text, finding, &at) {
+        for (title, edit) in self.quick_fixes(path, text, finding, &at) {
             actions.push(Action { edits: vec![edit], ..fix(title) });
         }
         let hint = finding.hint.as_deref().unwrap_or_default();

@@ -20,7 +20,7 @@ impl Service {
     }
 
     /// Edits that do what the hint of a finding says, each with a title.
-    pub(super) fn mended(
+    pub(super) fn quick_fixes(
         &self,
         path: &Path,
         text: &str,
