@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cuebook::actions::load::item_type;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::ItemType;
+use cuebook::json::type_of;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
@@ -118,7 +119,7 @@ impl ExecuteRequest {
     /// [`Code::BadParameters`] if an argument is missing, unknown or of the wrong type.
     pub fn from_json(arguments: &Json) -> Result<ExecuteRequest> {
         let Json::Object(arguments) = arguments else {
-            return Err(refuse(format!("the arguments must be an object, not {}", kind_of(arguments))));
+            return Err(refuse(format!("the arguments must be an object, not {}", type_of(arguments))));
         };
         if let Some(unknown) = arguments.keys().find(|name| !NAMES.contains(&name.as_str())) {
             let near = did_you_mean(&nearest(unknown, NAMES));
@@ -220,7 +221,7 @@ fn text(arguments: &Map<String, Json>, name: &str) -> Result<Option<String>> {
     match arguments.get(name) {
         None | Some(Json::Null) => Ok(None),
         Some(Json::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(wrong(name, "a text", other)),
+        Some(other) => Err(wrong(name, "a string", other)),
     }
 }
 
@@ -233,7 +234,7 @@ fn boolean(arguments: &Map<String, Json>, name: &str) -> Result<bool> {
 }
 
 fn wrong(name: &str, wanted: &str, found: &Json) -> Error {
-    refuse(format!("`{name}` must be {wanted}, not {}", kind_of(found)))
+    refuse(format!("`{name}` must be {wanted}, not {}", type_of(found)))
 }
 
 fn refuse(message: String) -> Error {
@@ -245,18 +246,6 @@ fn refuse(message: String) -> Error {
 
 fn refuse_with(message: String, hint: String) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadParameters, message).hint(hint))
-}
-
-/// What a value is, for a message.
-pub(crate) fn kind_of(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "a boolean",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a text",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]
@@ -303,10 +292,10 @@ mod tests {
         for (arguments, wanted) in [
             (json!([]), "the arguments must be an object, not a list"),
             (json!({"item_type": "tool"}), "the argument `item_id` is missing"),
-            (json!({"item_type": 3, "item_id": "a"}), "`item_type` must be a text, not a number"),
+            (json!({"item_type": 3, "item_id": "a"}), "`item_type` must be a string, not an integer"),
             (
                 json!({"item_type": "tool", "item_id": "a", "dry_run": "yes"}),
-                "`dry_run` must be true or false, not a text",
+                "`dry_run` must be true or false, not a string",
             ),
             (
                 json!({"item_type": "tool", "item_id": "a", "parameters": [1]}),

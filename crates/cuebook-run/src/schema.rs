@@ -4,10 +4,9 @@
 //! schema that says something else than it should is the tool's mistake and no reason to refuse a call.
 
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
-
-use crate::request::kind_of;
 
 /// Checks the parameters of a call.
 pub(crate) fn check(id: &str, schema: Option<&Json>, parameters: &Map<String, Json>) -> Result<()> {
@@ -45,7 +44,7 @@ pub(crate) fn check(id: &str, schema: Option<&Json>, parameters: &Map<String, Js
                 Json::Array(types) => types.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" or "),
                 _ => continue,
             };
-            let message = format!("the parameter `{name}` must be of type {wanted}, not {}", kind_of(value));
+            let message = format!("the parameter `{name}` must be of type {wanted}, not {}", type_of(value));
             wrong.push(Diagnostic::new(Code::BadParameters, message));
         }
         if let Some(Json::Array(allowed)) = property.get("enum")
@@ -99,7 +98,7 @@ mod tests {
             [
                 "t has no parameter `pth`",
                 "t needs the parameter `path`",
-                "the parameter `limit` must be of type integer or null, not a text",
+                "the parameter `limit` must be of type integer or null, not a string",
                 "the parameter `mode` cannot be \"b\"",
             ]
         );

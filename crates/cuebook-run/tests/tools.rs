@@ -446,7 +446,7 @@ fn parameters_that_do_not_fit_are_refused_before_anything_runs() {
     assert_eq!(
         answer["error"],
         "rye/file-system/write has no parameter `contnt`; rye/file-system/write needs the parameter `content`; \
-         the parameter `path` must be of type string, not a number"
+         the parameter `path` must be of type string, not an integer"
     );
 }
 

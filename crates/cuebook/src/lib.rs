@@ -17,9 +17,9 @@ pub mod render;
 pub use cuebook_library::{items, library, notation, overrides, trust};
 pub use cuebook_prompt::{chat, prompt, template, tokens, variables};
 pub use cuebook_text::{error, files, redact, settings, source};
-pub(crate) use cuebook_text::{json, node, yaml};
 #[doc(hidden)]
-pub use cuebook_text::{sha256, trace};
+pub use cuebook_text::{json, sha256, trace};
+pub(crate) use cuebook_text::{node, yaml};
 
 pub use book::{Book, Freshness, Listing, RenderBuilder};
 pub use chat::Message;

@@ -212,7 +212,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let capabilities = if capabilities.is_empty() { "nothing".to_owned() } else { capabilities.join(", ") };
     writeln!(out, "may do: {}", printable(&capabilities))?;
     if let Some(account) = &account {
-        writeln!(out, "money: {}", money(account, below, &record, launch))?;
+        writeln!(out, "money: {}", spending(account, below, &record, launch))?;
     }
     let whole = record.authenticity.warning().unwrap_or_else(|| "hash chain intact".to_owned());
     writeln!(out, "log: {} events, {whole}; the last hash is {}", record.last.0, record.last.1)?;
@@ -267,7 +267,7 @@ fn explained(message: &ExplainedMessage, out: &mut impl Write) -> std::io::Resul
 }
 
 /// Where the money of a thread is, when those below it have spent so much: what is neither spent nor left has to be somewhere.
-fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> String {
+fn spending(account: &Account, below: Money, record: &Record, launch: &Launch) -> String {
     let (spent, limit) = (account.spent + below, launch.limits.spend);
     // Of what is reserved for children a part is spent already.
     let reserved = (account.reserved - (below - account.children)).max(Money::ZERO);

@@ -177,7 +177,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
         let mut out = anstream::stdout().lock();
         writeln!(out, "{}", printable(&explanation.prepared().found().id))?;
         explain::total(&ledger, &mut out)?;
-        money(&ledger, prices, &mut out)?;
+        print_price(&ledger, prices, &mut out)?;
         counts(&ledger, &mut out)?;
         stable(&stability, &mut out)?;
         caches(&plans, &mut out)?;
@@ -186,7 +186,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
 }
 
 /// What it costs, if the model has a price.
-fn money(ledger: &Ledger, prices: &Prices, out: &mut impl Write) -> io::Result<()> {
+fn print_price(ledger: &Ledger, prices: &Prices, out: &mut impl Write) -> io::Result<()> {
     let quiet = Style::new().dimmed();
     match (prices.of(ledger.model.as_deref(), ledger.total()), &ledger.model) {
         (Some(cost), _) => writeln!(out, "  {}", printable(&cost.describe())),

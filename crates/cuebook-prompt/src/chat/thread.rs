@@ -6,6 +6,7 @@ use super::media_type::base64;
 use super::{Media, Message, Part, Role, blocks};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest, printable};
 use crate::json::quoted;
+use crate::json::type_of;
 use crate::prompt::Rich;
 
 /// The messages of a conversation. A caller's conversation holds `user` and `assistant` messages and the results of tools. Other
@@ -14,7 +15,7 @@ pub(crate) fn messages(input: &str, value: &Json, roles: &[String]) -> Result<Ve
     // A host may keep more than the messages in one object.
     let list = value.get("messages").unwrap_or(value);
     let Json::Array(items) = list else {
-        let message = format!("`{input}` must be a conversation, but is {}", kind_of(value));
+        let message = format!("`{input}` must be a conversation, but is {}", type_of(value));
         return Err(refuse(message, "pass a list: [{\"role\": \"user\", \"content\": \"Hello\"}]"));
     };
     let read = |(index, item): (usize, &Json)| {
@@ -83,13 +84,13 @@ impl Message {
     /// (`content` as text or as blocks with a `type`). The error says what is wrong with it.
     pub fn from_json(value: &Json) -> Result<Message, String> {
         let Json::Object(object) = value else {
-            return Err(format!("expected an object, found {}", kind_of(value)));
+            return Err(format!("expected an object, found {}", type_of(value)));
         };
         let role = match object.get("role") {
             // Gemini's word for it.
             Some(Json::String(role)) if role == "model" => Role::Assistant,
             Some(Json::String(role)) if !role.is_empty() => Role::named(role),
-            Some(other) => return Err(format!("its role must be a string, but is {}", kind_of(other))),
+            Some(other) => return Err(format!("its role must be a string, but is {}", type_of(other))),
             None => return Err("it has no role".into()),
         };
         let content = object.get("content").or_else(|| object.get("parts"));
@@ -113,14 +114,14 @@ impl Message {
             Some(other) => {
                 return Err(format!(
                     "its content must be text or a list of parts, but is {}",
-                    kind_of(other)
+                    type_of(other)
                 ));
             }
         };
         let mut metadata: Map<String, Json> = match object.get("metadata") {
             Some(Json::Object(metadata)) => metadata.clone(),
             None | Some(Json::Null) => Map::new(),
-            Some(other) => return Err(format!("its metadata must be an object, but is {}", kind_of(other))),
+            Some(other) => return Err(format!("its metadata must be an object, but is {}", type_of(other))),
         };
         for (key, value) in object {
             if !["role", "content", "parts", "metadata"].contains(&key.as_str()) {
@@ -137,7 +138,7 @@ impl Part {
         let object = match value {
             Json::String(text) => return Ok(Part::text(text)),
             Json::Object(object) => object,
-            other => return Err(format!("must be an object, but is {}", kind_of(other))),
+            other => return Err(format!("must be an object, but is {}", type_of(other))),
         };
         let text = |key: &str| object.get(key).and_then(Json::as_str);
         // Dotprompt's parts have no kind either.
@@ -189,7 +190,7 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     let object = match value {
         Json::String(source) => return checked(Media { source: source.clone(), ..Media::default() }),
         Json::Object(object) => object,
-        other => return Err(format!("expected a string or an object, found {}", kind_of(other))),
+        other => return Err(format!("expected a string or an object, found {}", type_of(other))),
     };
     let text = |names: &[&str]| {
         names.iter().find_map(|name| object.get(*name).and_then(Json::as_str)).map(str::to_owned)
@@ -252,18 +253,6 @@ fn is_base64(text: &str) -> bool {
     text.len() - digits.len() <= 2
         && digits.len() % 4 != 1
         && digits.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/-_\r\n".contains(&b))
-}
-
-/// What kind of value it is, for people.
-pub(super) fn kind_of(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "a boolean",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a string",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

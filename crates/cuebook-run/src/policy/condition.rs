@@ -4,11 +4,11 @@
 
 use cuebook::dialect::directive::{ConditionFault, ConditionPattern, HOOK_OPERATORS, condition_fault};
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Number, Value as Json};
 
 use super::tool_result::text_of;
-use crate::request::kind_of;
 
 /// What a condition may say.
 const NAMES: [&str; 6] = ["path", "op", "value", "any", "all", "not"];
@@ -147,7 +147,7 @@ pub(super) fn fault(condition: &Json, path: &mut Vec<String>) -> Option<Fault> {
         Json::Object(map) if map.is_empty() => return None,
         Json::Object(map) => map,
         other => {
-            let message = format!("a condition must be an object, not {}", kind_of(other));
+            let message = format!("a condition must be an object, not {}", type_of(other));
             return at(path, message, Some("write {path: …, op: …, value: …}".to_owned()));
         }
     };
@@ -172,7 +172,7 @@ pub(super) fn fault(condition: &Json, path: &mut Vec<String>) -> Option<Fault> {
                     found
                 }),
                 (other, _) => {
-                    at(path, format!("`{name}` must be a list of conditions, not {}", kind_of(other)), None)
+                    at(path, format!("`{name}` must be a list of conditions, not {}", type_of(other)), None)
                 }
             };
             path.pop();
@@ -197,7 +197,7 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
     match map.get("path") {
         Some(Json::String(_)) => {}
         Some(other) => {
-            return inside("path", format!("a path must be a string, not {}", kind_of(other)), None);
+            return inside("path", format!("a path must be a string, not {}", type_of(other)), None);
         }
         None => {
             return inside("path", "a condition has no `path`".to_owned(), Some("add a `path`".to_owned()));
@@ -223,14 +223,14 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
         ("in", Some(Json::Array(_))) => None,
         ("in", Some(other)) => inside(
             "value",
-            format!("`in` needs a list, not {}", kind_of(other)),
+            format!("`in` needs a list, not {}", type_of(other)),
             Some("XML has no lists: use `regex`, or move the hook to a hooks.yaml".to_owned()),
         ),
         ("gt" | "gte" | "lt" | "lte", Some(other)) if !other.is_number() && !other.is_string() => {
-            inside("value", format!("`{operator}` compares numbers or strings, not {}", kind_of(other)), None)
+            inside("value", format!("`{operator}` compares numbers or strings, not {}", type_of(other)), None)
         }
         ("regex", Some(other)) if !other.is_string() => {
-            inside("value", format!("`regex` needs a pattern, not {}", kind_of(other)), None)
+            inside("value", format!("`regex` needs a pattern, not {}", type_of(other)), None)
         }
         _ => None,
     }
@@ -309,12 +309,12 @@ mod tests {
     #[test]
     fn an_impossible_condition_is_reported() {
         for (condition, message) in [
-            (json!("x"), "a condition must be an object, not a text"),
+            (json!("x"), "a condition must be an object, not a string"),
             (json!({"pth": "a"}), "a condition has no `pth`"),
             (json!({"op": "eq", "value": 1}), "a condition has no `path`"),
             (json!({"path": "a", "op": "equals", "value": 1}), "unknown operator \"equals\""),
             (json!({"path": "a"}), "`eq` has no `value` to compare with"),
-            (json!({"path": "a", "op": "in", "value": "b"}), "`in` needs a list, not a text"),
+            (json!({"path": "a", "op": "in", "value": "b"}), "`in` needs a list, not a string"),
             (
                 json!({"path": "a", "op": "gt", "value": true}),
                 "`gt` compares numbers or strings, not a boolean",

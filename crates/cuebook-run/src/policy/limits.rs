@@ -7,12 +7,12 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use crate::money::Money;
 use crate::record::Cost;
-use crate::request::kind_of;
 
 /// The names of limits, in the order in which people should read of them.
 const NAMES: [&str; 8] =
@@ -214,7 +214,7 @@ impl ThreadLimits {
     pub fn from_json(json: &Json) -> Result<ThreadLimits> {
         let whose = "the thread's log";
         let Json::Object(map) = json else {
-            let message = format!("the limits in {whose} must be an object, not {}", kind_of(json));
+            let message = format!("the limits in {whose} must be an object, not {}", type_of(json));
             return Err(bad(message).into_error());
         };
         // Earlier versions did not know `calls`.
@@ -252,7 +252,7 @@ struct Amount<'a> {
 impl Amount<'_> {
     fn wrong(&self, wanted: &str) -> Error {
         let shown = match self.value {
-            Json::Array(_) | Json::Object(_) => kind_of(self.value).to_owned(),
+            Json::Array(_) | Json::Object(_) => type_of(self.value).to_owned(),
             other => other.to_string(),
         };
         let message = format!("the limit `{}` in {} must be {wanted}, not {shown}", self.name, self.whose);

@@ -7,12 +7,12 @@
 use cuebook::Result;
 use cuebook::dialect::directive::{Directive, Output};
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::prompt::{Tool, ToolKind, Type};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::capability::Capabilities;
-use crate::request::kind_of;
 
 /// The name of the tool.
 pub const NAME: &str = "directive_return";
@@ -184,7 +184,7 @@ fn wrong(outputs: &[Output], parameters: &Map<String, Json>) -> Vec<String> {
                     "one with more digits than can be kept exactly: give it within 64 bits"
                 }
                 Json::Number(_) if output.kind() == Type::Integer => "a number with a fraction",
-                value => kind_of(value),
+                value => type_of(value),
             };
             wrong.push(format!("`{name}` must be of type {kind}, and is {is}."));
         }
@@ -326,7 +326,7 @@ mod tests {
         );
         assert_eq!(
             wrong(&outputs, json!({"greetin": "Hi", "count": "3", "zebra": 1})),
-            "Missing required output fields: greeting. `count` must be of type integer, and is a text. There is no output \
+            "Missing required output fields: greeting. `count` must be of type integer, and is a string. There is no output \
              `greetin`: did you mean `greeting`? There is no output `zebra`. Call directive_return again with all required \
              fields. Expected: greeting (string): The greeting text; count (integer); extra (object, optional)."
         );

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::settings::Setting;
 use cuebook::source::Source;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -16,7 +17,6 @@ use serde_json::{Map, Value as Json, json};
 
 use super::capability::Capabilities;
 use super::glob::Glob;
-use crate::request::kind_of;
 
 /// What happens to a capability of a risk, from mild to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -234,7 +234,7 @@ impl File {
             other => {
                 return Err(self.wrong(
                     &[],
-                    format!("the file must hold a map, not {}", kind_of(&other)),
+                    format!("the file must hold a map, not {}", type_of(&other)),
                     None,
                 ));
             }
@@ -252,7 +252,7 @@ impl File {
         }
         let Some(classes) = root.get("classifications") else { return Ok(()) };
         let Json::Array(classes) = classes else {
-            let message = format!("`classifications` must be a list, not {}", kind_of(classes));
+            let message = format!("`classifications` must be a list, not {}", type_of(classes));
             return Err(self.wrong(&["classifications"], message, None));
         };
         for (index, class) in classes.iter().enumerate() {
@@ -310,7 +310,7 @@ impl File {
     }
 
     fn map<'j>(&self, path: &[&str], json: &'j Json) -> Result<&'j Map<String, Json>> {
-        let message = || format!("must be a map, not {}", kind_of(json));
+        let message = || format!("must be a map, not {}", type_of(json));
         json.as_object().ok_or_else(|| self.wrong(path, message(), None))
     }
 
@@ -425,7 +425,7 @@ mod tests {
                 3,
                 "`patterns` must be a list of strings",
             ),
-            ("classifications:\n  - a\n", 2, "must be a map, not a text"),
+            ("classifications:\n  - a\n", 2, "must be a map, not a string"),
             ("[]", 1, "the file must hold a map, not a list"),
         ] {
             let error = Risks::builtin().with(&Source::new("risk.yaml", text)).unwrap_err();

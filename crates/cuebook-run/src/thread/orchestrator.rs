@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::ItemId;
+use cuebook::json::type_of;
 use cuebook::variables::Variables;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
@@ -16,7 +17,7 @@ use super::conversation;
 use super::log::{not_found, whole_log};
 use super::{Caller, Event, Kind, Resume, RunRequest, Status, ThreadId, ThreadRun};
 use crate::engine::{Engine, Failure, Project};
-use crate::request::{ExecuteRequest, kind_of};
+use crate::request::ExecuteRequest;
 use crate::store::{Filter, Record, Store};
 use crate::watch::Watch;
 
@@ -95,7 +96,7 @@ fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result
         None | Some(Json::Null) => {
             return refuse("the parameter `operation` is missing".to_owned(), all());
         }
-        Some(other) => return refuse(format!("`operation` must be a string, not {}", kind_of(other)), all()),
+        Some(other) => return refuse(format!("`operation` must be a string, not {}", type_of(other)), all()),
     };
     let Some((_, takes)) = OPERATIONS.iter().find(|(name, _)| *name == operation) else {
         let hint = did_you_mean(&nearest(operation, names())).unwrap_or_else(all);
@@ -300,7 +301,7 @@ impl Orchestrator<'_> {
     }
 
     fn text(&self, name: &str) -> Result<Option<&str>> {
-        self.typed(name, "a text", Json::as_str)
+        self.typed(name, "a string", Json::as_str)
     }
 
     /// An argument, if there is one. One of another kind is refused and never taken for none.
@@ -318,7 +319,7 @@ impl Orchestrator<'_> {
                 let given = match value {
                     Json::Number(_) => value.to_string(),
                     Json::Array(_) if wanted.starts_with("a list") => value.to_string(),
-                    value => kind_of(value).to_owned(),
+                    value => type_of(value).to_owned(),
                 };
                 let message = format!("`{name}` must be {wanted}, not {given}");
                 let diagnostic = Diagnostic::new(Code::BadParameters, message)

@@ -132,11 +132,11 @@ fn an_argument_of_the_wrong_type_is_refused() {
         ),
         (
             json!({"operation": "run_prompt", "prompt": "p", "async": "yes"}),
-            "`async` must be true or false, not a text",
+            "`async` must be true or false, not a string",
         ),
         (
             json!({"operation": "wait_threads", "thread_ids": [], "timeout": "soon"}),
-            "`timeout` must be a number of seconds, 0 or more, not a text",
+            "`timeout` must be a number of seconds, 0 or more, not a string",
         ),
         (
             json!({"operation": "wait_threads", "thread_ids": [], "timeout": -1}),
@@ -144,13 +144,13 @@ fn an_argument_of_the_wrong_type_is_refused() {
         ),
         (
             json!({"operation": "wait_threads", "thread_ids": "x"}),
-            "`thread_ids` must be a list of strings, not a text",
+            "`thread_ids` must be a list of strings, not a string",
         ),
         (
             json!({"operation": "aggregate_results", "thread_ids": ["x", 3]}),
             "`thread_ids` must be a list of strings, not [\"x\",3]",
         ),
-        (json!({"operation": 3}), "`operation` must be a string, not a number"),
+        (json!({"operation": 3}), "`operation` must be a string, not an integer"),
         (json!({}), "the parameter `operation` is missing"),
     ] {
         let answer = stage.world.tool(ITEM, arguments);

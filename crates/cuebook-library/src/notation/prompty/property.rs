@@ -115,7 +115,7 @@ impl FrontMatterReader {
             }
             return self.property(key.name.clone(), key.place.clone(), node, at);
         }
-        let Some(kind) = kind_of_value(node) else {
+        let Some(kind) = value_kind(node) else {
             if !node.from_environment {
                 let hint = "write its default value, or `{kind: string}` if it has none";
                 self.wrong(&key.place, format!("`{at}` has no kind"), hint);
@@ -144,7 +144,7 @@ impl FrontMatterReader {
     fn property(&mut self, name: String, place: Place, node: &Node, at: &str) -> Option<Property> {
         let Data::Map(entries) = &node.data else {
             let hint =
-                format!("write `{{kind: {}}}`", kind_of_value(node).as_ref().map_or("string", Kind::as_str));
+                format!("write `{{kind: {}}}`", value_kind(node).as_ref().map_or("string", Kind::as_str));
             self.mismatch(node, &format!("`{at}`"), "a map with a `kind`", hint);
             return None;
         };
@@ -289,14 +289,14 @@ impl FrontMatterReader {
 }
 
 /// The kind of a value that stands for a property; `None` for null and for maps, which say their kind themselves.
-fn kind_of_value(node: &Node) -> Option<Kind> {
+pub(super) fn value_kind(node: &Node) -> Option<Kind> {
     Some(match &node.data {
         Data::Text(_) => Kind::String,
         Data::Number(number) if number.is_f64() => Kind::Float,
         Data::Number(_) => Kind::Integer,
         Data::Bool(_) => Kind::Boolean,
         Data::List(items) => {
-            let mut kinds = items.iter().map(kind_of_value);
+            let mut kinds = items.iter().map(value_kind);
             let first = kinds.next().flatten();
             let same =
                 |kind: &Option<Kind>| kind.as_ref().map(Kind::as_str) == first.as_ref().map(Kind::as_str);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cuebook::dialect::directive;
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::json::type_of;
 use cuebook::settings::Setting;
 use cuebook::source::{Place, Source};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -14,7 +15,6 @@ use crate::policy::capability::ACTIONS;
 use crate::policy::condition::{self, Fault};
 use crate::policy::control::{self, Control};
 use crate::policy::interpolate;
-use crate::request::kind_of;
 
 /// The types of items that an action can be about.
 const TYPES: [&str; 3] = ["directive", "tool", "knowledge"];
@@ -52,7 +52,7 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
         other => {
             return Err(reader.wrong(
                 &[],
-                format!("the file must hold a map, not {}", kind_of(other)),
+                format!("the file must hold a map, not {}", type_of(other)),
                 Some("put the list under `hooks:`"),
             ));
         }
@@ -63,7 +63,7 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
         other => {
             return Err(reader.wrong(
                 &["hooks"],
-                format!("`hooks` must be a list, not {}", kind_of(other)),
+                format!("`hooks` must be a list, not {}", type_of(other)),
                 None,
             ));
         }
@@ -72,7 +72,7 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
         Json::Object(hook) => reader.hook(index, hook, layer),
         other => Err(reader.wrong(
             &["hooks", &index.to_string()],
-            format!("a hook must be a map, not {}", kind_of(other)),
+            format!("a hook must be a map, not {}", type_of(other)),
             None,
         )),
     };
@@ -190,7 +190,7 @@ impl HooksReader {
             path
         };
         let Json::Object(action) = action else {
-            return Err(self.wrong(path, format!("an action must be a map, not {}", kind_of(action)), None));
+            return Err(self.wrong(path, format!("an action must be a map, not {}", type_of(action)), None));
         };
         self.know(path, action, &["primary", "item_type", "item_id", "params"])?;
         let text = |name: &str| action.get(name).and_then(Json::as_str).unwrap_or_default();
@@ -220,7 +220,7 @@ impl HooksReader {
             Some(other) => {
                 return Err(self.wrong(
                     &inside("params"),
-                    format!("`params` must be a map, not {}", kind_of(other)),
+                    format!("`params` must be a map, not {}", type_of(other)),
                     None,
                 ));
             }

@@ -2,6 +2,8 @@
 
 use super::{Upgrade, is_reference, map, named};
 use crate::node::{Data, Key, Node};
+use crate::notation::prompty::property::value_kind;
+use crate::prompt::Kind;
 use crate::source::Place;
 
 /// Keys that only a property has. A map without any of them is a value.
@@ -51,15 +53,11 @@ fn kind_of(kind: &str) -> &str {
     }
 }
 
-/// The kind of a value.
-fn kind_of_value(node: &Node) -> &'static str {
+/// The kind of a value, also of one that does not stand for a property in Prompty 2.
+fn kind_of_value(node: &Node) -> String {
     match &node.data {
-        Data::Null | Data::Text(_) => "string",
-        Data::Bool(_) => "boolean",
-        Data::Number(number) if number.is_f64() => "float",
-        Data::Number(_) => "integer",
-        Data::List(_) => "array",
-        Data::Map(_) => "object",
+        Data::Map(_) => "object".to_owned(),
+        _ => value_kind(node).as_ref().map_or("string", Kind::as_str).to_owned(),
     }
 }
 
@@ -112,7 +110,7 @@ impl Upgrade<'_> {
         let has = |name: &str| entries.iter().any(|(key, _)| key.name == name);
         let (has_kind, has_sample, has_example) = (has("kind"), has("sample"), has("example"));
         let guess = entries.iter().find(|(key, _)| matches!(key.name.as_str(), "sample" | "default"));
-        let mut kind = guess.map_or("string", |(_, value)| kind_of_value(value)).to_owned();
+        let mut kind = guess.map_or_else(|| "string".to_owned(), |(_, value)| kind_of_value(value));
         let mut out = Vec::new();
         for (key, node) in entries {
             match key.name.as_str() {
@@ -182,7 +180,7 @@ impl Upgrade<'_> {
                     Some((_, input)) => add(input, example),
                     None => {
                         let kind = kind_of_value(&example.1);
-                        let input = map(of_kind(kind, &name, vec![example]), name.place.clone());
+                        let input = map(of_kind(&kind, &name, vec![example]), name.place.clone());
                         entries.push((name, input));
                     }
                 },
