@@ -334,3 +334,15 @@ fn test_names_are_short_and_state_a_property() {
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+#[test]
+fn the_limit_of_a_file_has_one_place() {
+    let own = Regex::new(r"const \w+: u64 = 4 << 20;").unwrap();
+    let found: Vec<_> =
+        sources().into_iter().filter(|(_, text)| own.is_match(text)).map(|(name, _)| name).collect();
+    assert_eq!(
+        found,
+        ["cuebook-hooks/src/http.rs", "cuebook-text/src/limits.rs"],
+        "use cuebook_text::limits::FILE_BYTES; the other limit is one of bodies of HTTP"
+    );
+}

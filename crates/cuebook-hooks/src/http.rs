@@ -16,6 +16,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use cuebook::hooks::{Http, HttpRequest, HttpResponse, Refusal};
+use cuebook::limits::HEAD_BYTES;
 use ureq::http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use ureq::http::{Method, Request, Response, StatusCode, Uri};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -29,9 +30,6 @@ use url::Url;
 const REDIRECTS: usize = 5;
 /// The longest body of an answer, unpacked.
 const LONGEST_BODY: u64 = 4 << 20;
-/// The longest that the headers of a request are, all together.
-const LONGEST_HEADERS: usize = 64 << 10;
-
 const METHODS: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
@@ -224,8 +222,8 @@ impl Message {
                 return Err(invalid(format!("the header `{key}` has a character that headers do not allow")));
             };
             length += name.len() + value.len();
-            if length > LONGEST_HEADERS || headers.try_append(key, value).is_err() {
-                return Err(invalid(format!("the headers are longer than {LONGEST_HEADERS} bytes")));
+            if length > HEAD_BYTES || headers.try_append(key, value).is_err() {
+                return Err(invalid(format!("the headers are longer than {HEAD_BYTES} bytes")));
             }
         }
         Ok(Message { method, url, headers, body: request.body.clone() })
@@ -447,7 +445,7 @@ mod tests {
 
     #[test]
     fn headers_that_would_change_the_request_are_refused() {
-        let long = "x".repeat(LONGEST_HEADERS + 1);
+        let long = "x".repeat(HEAD_BYTES + 1);
         for (name, value) in [
             ("X", "a\r\nY: b"),
             ("X", "a\nb"),

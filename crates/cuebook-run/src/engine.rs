@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use cuebook::actions::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
+use cuebook::limits::FILE_BYTES;
 use cuebook::trust::{Grants, Request as Asked, Trust, message_with_path};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
 use cuebook_hooks::sandbox::Launcher;
@@ -103,9 +104,6 @@ impl Project {
         self.searcher.get_or_init(|| Searcher::new(self.spaces.clone()))
     }
 }
-
-/// The largest file that a directive or a piece of knowledge may be.
-pub(crate) const LARGEST_ITEM: u64 = 4 << 20;
 
 /// How many projects are kept.
 const MAX_PROJECTS: usize = 64;
@@ -394,7 +392,7 @@ pub(crate) fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result
     let Some(located) = project.spaces.find(kind, id).map_err(fail)? else {
         return Err(fail(project.spaces.not_found(kind, id)));
     };
-    let item = located.read(LARGEST_ITEM).map_err(fail)?;
+    let item = located.read(FILE_BYTES).map_err(fail)?;
     project.verify.verify(&item).map_err(fail)?;
     Ok(item)
 }

@@ -8,14 +8,12 @@ use std::path::{Path, PathBuf};
 
 use cuebook::error::shell_word;
 use cuebook::items::Spaces;
+use cuebook::limits::SETTINGS_BYTES;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
 
 use crate::chain::Element;
 use crate::interpreter::{self, Interpreter};
-
-/// The largest lockfile that is read.
-const LARGEST: u64 = 1 << 20;
 
 /// What to do about one that cannot be read.
 const WRITE_ANEW: &str = "delete it: the next successful run writes a new one";
@@ -62,7 +60,7 @@ fn read(path: &Path, name: String) -> Result<Lockfile> {
             .hint(WRITE_ANEW);
         Error::new(ErrorKind::Config, diagnostic)
     };
-    let source = files::read_text(path, &name, LARGEST)?;
+    let source = files::read_text(path, &name, SETTINGS_BYTES)?;
     let json: Json = serde_json::from_str(source.text()).map_err(|error| {
         let before = source.text().split_inclusive('\n').take(error.line().saturating_sub(1));
         let at = before.map(str::len).sum::<usize>() + error.column().saturating_sub(1);

@@ -7,15 +7,13 @@
 use std::collections::BTreeMap;
 
 use cuebook::items::{Item, ItemId, ItemType, Located, Spaces};
+use cuebook::limits::FILE_BYTES;
 use cuebook::trust::without_signature;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, dialect, files};
 use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
 use crate::uri;
-
-/// The most that a piece of knowledge may have, in bytes.
-const MAX_BYTES: u64 = 4 << 20;
 
 /// Everything there is to know, by id.
 pub(crate) fn all(spaces: &Spaces) -> Result<BTreeMap<String, Located>> {
@@ -33,7 +31,7 @@ pub(crate) fn listed(located: &Located) -> Resource {
     let id = located.id.as_str();
     let mut resource = Resource::new(uri::of(id), id).with_mime_type(media_type(located));
     // A file that cannot be read is still listed, and reading it gives the reason.
-    if let Ok(item) = located.clone().read(MAX_BYTES) {
+    if let Ok(item) = located.clone().read(FILE_BYTES) {
         resource.size = u64::try_from(text(&item).len()).ok();
         let source = files::source_from_bytes(item.bytes, &located.name);
         if let Ok(known) = source.and_then(|source| dialect::knowledge::read(&source)) {
@@ -67,7 +65,7 @@ pub(crate) fn find(spaces: &Spaces, uri: &str) -> Result<Item> {
     };
     let id = ItemId::new(&id)?;
     match spaces.find(ItemType::Knowledge, &id)? {
-        Some(located) => located.read(MAX_BYTES),
+        Some(located) => located.read(FILE_BYTES),
         None => Err(spaces.not_found(ItemType::Knowledge, &id)),
     }
 }

@@ -8,6 +8,8 @@ pub mod by_name;
 pub mod error;
 pub mod files;
 pub mod json;
+#[doc(hidden)]
+pub mod limits;
 pub mod node;
 pub mod redact;
 pub mod settings;

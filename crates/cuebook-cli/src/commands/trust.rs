@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
 use cuebook::items::{SpaceKind, Spaces};
+use cuebook::limits::KEY_BYTES;
 use cuebook::trust::{PublicKey, SigningKey, Trust, TrustEntry};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use jiff::Timestamp;
@@ -14,9 +15,6 @@ use serde_json::json;
 
 use crate::args::{Options, TrustCommand};
 use crate::output::{Outcome, print_json, say};
-
-/// Bytes that a file with a key may have.
-const MAX: u64 = 64 << 10;
 
 pub fn run(command: &TrustCommand, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -69,14 +67,14 @@ fn read(file: &Path) -> Result<String> {
     let name = file.to_string_lossy();
     if name == "-" {
         let mut text = String::new();
-        let read = std::io::stdin().lock().take(MAX).read_to_string(&mut text);
+        let read = std::io::stdin().lock().take(KEY_BYTES).read_to_string(&mut text);
         read.map_err(|error| files::io_error("stdin", &error))?;
         return Ok(text);
     }
     if !file.exists() {
         return Err(files::not_there(file, &name));
     }
-    let text = files::read_text(file, &name, MAX)?.text().to_owned();
+    let text = files::read_text(file, &name, KEY_BYTES)?.text().to_owned();
     if text.contains("PRIVATE KEY") {
         let diagnostic =
             Diagnostic::new(Code::BadKey, "this is a private key, which only its owner may have")

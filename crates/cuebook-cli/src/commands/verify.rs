@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anstyle::Style;
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
+use cuebook::limits::FILE_BYTES;
 use cuebook::trust::{Power, Trust, Verified};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
@@ -14,9 +15,6 @@ use serde_json::{Value as Json, json};
 use crate::args::{Options, VerifyArgs};
 use crate::output::{Outcome, print_findings, print_json, say};
 use crate::progress::Progress;
-
-/// Bytes that an item may have.
-const MAX: u64 = 4 << 20;
 
 pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -34,8 +32,8 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
                 return Err(files::not_there(path, &name).into());
             }
             let verified = match of_space(&spaces, path) {
-                Some(located) => verify(&located.read(MAX)?)?,
-                None => trust.verify_file(path, &name, &files::read_bytes(path, &name, MAX)?)?,
+                Some(located) => verify(&located.read(FILE_BYTES)?)?,
+                None => trust.verify_file(path, &name, &files::read_bytes(path, &name, FILE_BYTES)?)?,
             };
             show(&name, &verified, options)
         }
@@ -43,7 +41,7 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
             let kind = kind_named(kind)?;
             let id = ItemId::new(id)?;
             let located = spaces.find(kind, &id)?.ok_or_else(|| spaces.not_found(kind, &id))?;
-            let item = located.read(MAX)?;
+            let item = located.read(FILE_BYTES)?;
             let verified = verify(&item)?;
             show(&item.located.name, &verified, options)
         }
@@ -130,7 +128,7 @@ fn all(spaces: &Spaces, trust: &Trust, programs: &[(String, bool)], options: &Op
     for (done, located) in items.into_iter().enumerate() {
         progress.show(done, total);
         let head = json!({"item_type": located.kind.as_str(), "item_id": located.id.as_str(), "space": located.space.as_str()});
-        let result = located.read(MAX).and_then(|item| trust.verify(&item));
+        let result = located.read(FILE_BYTES).and_then(|item| trust.verify(&item));
         let body = match &result {
             Ok(verified) => document(verified),
             Err(error) => error.to_json(),

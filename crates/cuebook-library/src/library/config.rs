@@ -13,6 +13,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::files;
 use crate::items::{self, Spaces};
 use crate::json::quoted;
+use crate::limits::{FILE_BYTES, SETTINGS_BYTES};
 use crate::notation::toml_error::toml_error;
 use crate::prompt::Wording;
 use crate::source::Source;
@@ -68,16 +69,13 @@ impl UserConfig {
         if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
             return Ok(UserConfig::default());
         }
-        let source = files::read_text(&path, &name, LARGEST)?;
+        let source = files::read_text(&path, &name, SETTINGS_BYTES)?;
         let config: UserConfig = parse(&source)?;
         let settings = Config { limits: config.limits, hooks: config.hooks, ..Config::default() };
         settings.check(&source)?;
         Ok(UserConfig { limits: settings.limits, hooks: settings.hooks, ..config })
     }
 }
-
-/// Bytes of a settings file. The limit for the file that sets the limits has to be a fixed one.
-pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// `[library]`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -115,7 +113,7 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         let engine = jinja::Settings::default();
         LimitsConfig {
-            file_size: 4 << 20,
+            file_size: FILE_BYTES,
             fuel: engine.fuel,
             render_seconds: engine.seconds,
             recursion: engine.recursion,

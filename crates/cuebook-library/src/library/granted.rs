@@ -6,10 +6,11 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::config::{CONFIG_FILE, Config, LARGEST, UserConfig};
+use super::config::{CONFIG_FILE, Config, UserConfig};
 use super::{Library, SandboxLevel};
 use crate::error::Result;
 use crate::files::{self, Stamp};
+use crate::limits::SETTINGS_BYTES;
 use crate::notation::toml::written;
 use crate::source::Source;
 use crate::trust::{self, Granted, Grants, Power, Request};
@@ -185,8 +186,9 @@ impl Library {
         let path = self.root.join(CONFIG_FILE);
         let user = UserConfig::read(self.spaces())?;
         let found = files::look(&path).map_err(|error| files::io_error(CONFIG_FILE, &error))?;
-        let source =
-            found.map(|_| files::read_text_inside(&self.root, &path, CONFIG_FILE, LARGEST)).transpose()?;
+        let source = found
+            .map(|_| files::read_text_inside(&self.root, &path, CONFIG_FILE, SETTINGS_BYTES))
+            .transpose()?;
         RequestedSettings::read(source.as_ref(), user, &self.root)
     }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use crate::limits::FILE_BYTES;
 use crate::sha256::{Sha256, hex};
 use indexmap::IndexMap;
 
@@ -28,9 +29,6 @@ use crate::source::Source;
 const OURS: &str = ".cuebook/overrides";
 /// Where WINK does.
 const WINK: &str = ".weakincentives/prompts/overrides";
-
-/// The largest file that is read or written, without a setting.
-const FILE_SIZE: u64 = 4 << 20;
 
 /// Files whose contents are remembered.
 const MAX_REMEMBERED: usize = 1000;
@@ -115,7 +113,7 @@ impl Store {
     }
 
     fn below(base: PathBuf, root: PathBuf) -> Store {
-        Store { root, base, limit: FILE_SIZE, read: Mutex::default() }
+        Store { root, base, limit: FILE_BYTES, read: Mutex::default() }
     }
 
     /// The same store with another limit for the size of a file (4 MiB by default).

@@ -3,10 +3,8 @@
 use super::{Power, Request, interpreter_request};
 use crate::error::Result;
 use crate::items::{ItemType, SpaceKind, Spaces};
+use crate::limits::FILE_BYTES;
 use crate::notation::tool::{self, Notation};
-
-/// The largest file of a tool.
-const LARGEST_TOOL: u64 = 4 << 20;
 
 impl Request {
     /// All tools of the project run without the sandbox.
@@ -29,7 +27,7 @@ pub fn tool_requests(spaces: &Spaces) -> Result<Vec<Request>> {
     for located in spaces.walk(ItemType::Tool, project)? {
         let Some(notation) = Notation::of_extension(located.extension) else { continue };
         let id = located.id.to_string();
-        let tool = located.read(LARGEST_TOOL).and_then(|item| tool::read(&item.source()?, notation));
+        let tool = located.read(FILE_BYTES).and_then(|item| tool::read(&item.source()?, notation));
         let Ok(tool) = tool else { continue };
         let hosts = tool.hosts();
         if !hosts.is_empty() {

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::ed25519::{Signing, Verifying};
+use crate::limits::KEY_BYTES;
 use crate::sha256::{Sha256, hex};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -16,9 +17,6 @@ use crate::items::{Spaces, user_name};
 
 /// The folder of the signing keys below `.ai`.
 const FOLDER: &str = "config/keys/signing";
-
-/// Bytes that a file with a key may have.
-pub(crate) const MAX: u64 = 64 << 10;
 
 /// A key that signatures are checked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +118,7 @@ impl SigningKey {
                 format!("chmod 600 {}; or create a new one: cuebook keys generate --replace", path.display());
             return Err(integrity(bad(message).file(name).hint(hint)));
         }
-        let source = files::read_text(&path, &name, MAX)?;
+        let source = files::read_text(&path, &name, KEY_BYTES)?;
         SigningKey::from_pem(source.text()).map_err(|error| {
             let diagnostic = error.diagnostic().clone().file(name);
             integrity(diagnostic)

@@ -54,7 +54,7 @@ impl TrustSettings {
         let (path, name) = (folder.join(FILE), format!("{}/{FILE}", crate::items::user_name(folder)));
         match files::look(&path).map_err(|error| files::io_error(&name, &error))? {
             None => Ok(TrustSettings::default()),
-            Some(_) => parse(&files::read_text(&path, &name, super::key::MAX)?),
+            Some(_) => parse(&files::read_text(&path, &name, crate::limits::KEY_BYTES)?),
         }
     }
 }

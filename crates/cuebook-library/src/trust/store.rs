@@ -19,13 +19,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::key::{self, PublicKey, SigningKey};
+use super::key::{PublicKey, SigningKey};
 use super::line::{Split, Style, is_hex};
 use super::settings::{self, ProjectKeys, TrustSettings};
 use super::sign::sign_as_rye;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{SpaceKind, Spaces, system_files, user_name};
+use crate::limits::KEY_BYTES;
 use crate::notation::toml::quoted;
 use crate::notation::toml_error::toml_error;
 
@@ -202,7 +203,7 @@ impl Stores {
         if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
             return Ok(());
         }
-        let result = files::read_bytes(&path, &name, key::MAX).and_then(|bytes| {
+        let result = files::read_bytes(&path, &name, KEY_BYTES).and_then(|bytes| {
             let mut key = read(&bytes, fingerprint, space, &name)?;
             key.signed_by = self.signer(&bytes, &key, settings, seen, found)?;
             Ok(key)

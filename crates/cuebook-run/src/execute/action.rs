@@ -5,12 +5,13 @@ use cuebook::actions::load::{self, LoadRequest, Loaded};
 use cuebook::actions::search::{SearchRequest, SearchResults};
 use cuebook::actions::sign::{self, SignRequest, Signed};
 use cuebook::items::{ItemId, ItemType, SpaceKind};
+use cuebook::limits::FILE_BYTES;
 use cuebook::trust::SigningKey;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
 use crate::actions::Action;
-use crate::engine::{Engine, LARGEST_ITEM};
+use crate::engine::Engine;
 use crate::watch::Watch;
 
 /// An item whose signature is valid, and whose signer is trusted.
@@ -91,7 +92,7 @@ impl Engine {
         let spaces = &project.spaces;
         let located = spaces.find(item_type, &id)?.ok_or_else(|| spaces.not_found(item_type, &id))?;
         let file = located.name.clone();
-        let verified = project.trust().verify(&located.read(LARGEST_ITEM)?)?;
+        let verified = project.trust().verify(&located.read(FILE_BYTES)?)?;
         Ok(VerifiedItem {
             item_type,
             item_id: id,

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cuebook::limits::HEAD_BYTES;
+
 use cuebook_hooks::http::Hosts;
 
 /// How many connections there may be at once.
 const MAX: usize = 64;
-/// The longest head of a request.
-const LONGEST_HEAD: usize = 64 << 10;
 /// How long a tool may take to send the head of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection to a host may take.
@@ -157,7 +157,7 @@ fn read_head(mut from: &TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
             let rest = head.split_off(from + end + 4);
             return Ok((head, rest));
         }
-        if head.len() > LONGEST_HEAD {
+        if head.len() > HEAD_BYTES {
             return Err(io::ErrorKind::InvalidData.into());
         }
     }

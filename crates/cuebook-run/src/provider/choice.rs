@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{SpaceKind, Spaces};
+use cuebook::limits::SETTINGS_BYTES;
 use cuebook::settings::Setting;
 use cuebook::source::Source;
 use cuebook::trust::Trust;
@@ -22,8 +23,6 @@ use super::file::{Profile, ProviderFile};
 const FOLDER: &str = "config/providers";
 /// The settings that name a usual provider, below `.ai`.
 const AGENT: &str = "config/agent/agent.yaml";
-/// The largest file that is read.
-const LARGEST: u64 = 1 << 20;
 /// The variable that names the usual provider.
 const VARIABLE: &str = "CUEBOOK_PROVIDER";
 /// The tier of a request without one.
@@ -200,7 +199,7 @@ impl Providers {
                 let name =
                     format!("{}/{FOLDER}/{}", space.name(), path.file_name().unwrap_or_default().display());
                 let read = || {
-                    let bytes = files::read_bytes(&path, &name, LARGEST)?;
+                    let bytes = files::read_bytes(&path, &name, SETTINGS_BYTES)?;
                     if !own {
                         let below = format!("providers/{}", path.file_name().unwrap_or_default().display());
                         verify.verify_config(&below, &name, &bytes)?;
@@ -555,8 +554,8 @@ fn usual_of(folder: &Path, space: &str, bounds: Option<&Path>) -> Result<Option<
         return Ok(None);
     }
     let source = match bounds {
-        Some(bounds) => files::read_text_inside(bounds, &path, &name, LARGEST)?,
-        None => files::read_text(&path, &name, LARGEST)?,
+        Some(bounds) => files::read_text_inside(bounds, &path, &name, SETTINGS_BYTES)?,
+        None => files::read_text(&path, &name, SETTINGS_BYTES)?,
     };
     let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
     let Some(provider) = root.entries()?.swap_remove("provider") else { return Ok(None) };

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use cuebook::actions::load::item_type;
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
+use cuebook::limits::SETTINGS_BYTES;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json, json};
 
@@ -32,9 +33,6 @@ use crate::watch::Watch;
 
 /// Where hooks of a user and of a project are written.
 const FILE: &str = "config/agent/hooks.yaml";
-/// The largest such file.
-const LARGEST: u64 = 1 << 20;
-
 /// The moment when a limit is reached.
 const LIMIT: &str = "limit";
 /// The moment when the conversation is full.
@@ -514,7 +512,7 @@ fn in_space(project: &Project, kind: SpaceKind, layer: Layer) -> Result<Vec<Hook
         return Ok(Vec::new());
     };
     let name = path.to_string_lossy().into_owned();
-    let bytes = files::read_bytes(&path, &name, LARGEST)?;
+    let bytes = files::read_bytes(&path, &name, SETTINGS_BYTES)?;
     if kind == SpaceKind::Project {
         // The user who cloned the project has not agreed to its wishes.
         project.trust().verify_config(FILE.trim_start_matches("config/"), &name, &bytes)?;

@@ -6,6 +6,7 @@ use cuebook::chat::Message;
 use cuebook::dialect::directive::{Composed, Directive, Filled};
 use cuebook::error::Severity;
 use cuebook::items::{ItemId, ItemType};
+use cuebook::limits::FILE_BYTES;
 use cuebook::prompt::Model;
 use cuebook::variables::{Context, HookTexts, UnknownVariables, Variables};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result, files};
@@ -121,12 +122,9 @@ const DEEPEST: usize = 100;
 /// The hash of a directive's file.
 pub(super) fn hash(project: &Project, id: &ItemId) -> Option<String> {
     let located = project.spaces.find(ItemType::Directive, id).ok()??;
-    let item = located.read(LARGEST).ok()?;
+    let item = located.read(FILE_BYTES).ok()?;
     Some(cuebook::sha256::hex(&Sha256::digest(&item.bytes)))
 }
-
-/// The largest file of a directive.
-const LARGEST: u64 = 4 << 20;
 
 /// What is decided about a thread before anything is done for it.
 pub(super) struct ThreadPlan<'e> {

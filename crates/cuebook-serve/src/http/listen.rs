@@ -14,11 +14,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::connections::{Connection, Connections};
+use cuebook::limits::HEAD_BYTES;
 
 /// How long a client may take to send the head of a request, and how long a connection may be idle.
 const HEAD: Duration = Duration::from_secs(10);
-/// The largest head of a request, in bytes.
-const LARGEST_HEAD: usize = 64 << 10;
 /// How long to wait after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long calls that were asked to stop have to answer, before streams to clients are closed.
@@ -76,7 +75,7 @@ async fn serve(stream: TcpStream, app: Router, connection: Connection, stop: Can
     let connection = Arc::new(connection);
     let service = TowerToHyperService::new(app.layer(Extension(connection.clone())));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(LARGEST_HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES);
     let mut served = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let mut is_ending = false;
     loop {

@@ -5,14 +5,12 @@ use std::path::{Component, Path, PathBuf};
 use cuebook::error::ErrorKind;
 use cuebook::files::{self, read_text_inside};
 use cuebook::items::{ItemId, ItemType};
+use cuebook::limits::FILE_BYTES;
 use cuebook::sha256::{Sha256, hex};
 use cuebook::{Book, Code, Diagnostic, Error, Result};
 use serde_json::{Value as Json, json};
 
 use super::{invalid, text};
-
-/// The largest file that the editor opens, in bytes.
-const LARGEST: u64 = 4 << 20;
 
 /// The most files that a page has open.
 const MAX_OPEN: usize = 200;
@@ -31,7 +29,7 @@ pub(super) fn read(book: &Book, arguments: &Json) -> Result<Json> {
         return Ok(json!({"text": text, "hash": null, "read_only": true}));
     }
     let path = inside(book, Path::new(name))?;
-    let source = read_text_inside(book.library().root(), &path, name, LARGEST)?;
+    let source = read_text_inside(book.library().root(), &path, name, FILE_BYTES)?;
     Ok(json!({"text": source.text(), "hash": hash(source.text())}))
 }
 
@@ -40,7 +38,7 @@ pub(super) fn hashes(book: &Book, arguments: &Json) -> Result<Json> {
     let mut hashes = serde_json::Map::new();
     for name in arguments["files"].as_array().into_iter().flatten().filter_map(Json::as_str).take(MAX_OPEN) {
         let path = inside(book, Path::new(name))?;
-        let source = read_text_inside(book.library().root(), &path, name, LARGEST);
+        let source = read_text_inside(book.library().root(), &path, name, FILE_BYTES);
         hashes.insert(name.to_owned(), source.map_or(Json::Null, |source| hash(source.text()).into()));
     }
     Ok(Json::Object(hashes))
@@ -53,7 +51,7 @@ pub(super) fn save(book: &Book, arguments: &Json) -> Result<Json> {
     let path = inside(book, Path::new(name))?;
     let root = book.library().root();
     let lock = files::Lock::acquire(&path, name)?;
-    let now = match read_text_inside(root, &path, name, LARGEST) {
+    let now = match read_text_inside(root, &path, name, FILE_BYTES) {
         Ok(source) => Some(source),
         Err(_) if !path.exists() => None,
         Err(error) => return Err(error),
@@ -105,7 +103,7 @@ fn directive_of_others(book: &Book, name: &str) -> Option<String> {
         .find_map(|space| name.strip_prefix(space))?;
     let id = ItemId::new(below.strip_suffix(".md")?).ok()?;
     let located = book.library().spaces().find(ItemType::Directive, &id).ok()??;
-    let item = (located.name == name).then(|| located.read(LARGEST).ok())??;
+    let item = (located.name == name).then(|| located.read(FILE_BYTES).ok())??;
     String::from_utf8(item.bytes).ok()
 }
 

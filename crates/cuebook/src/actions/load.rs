@@ -4,15 +4,13 @@
 
 use std::path::PathBuf;
 
+use crate::limits::FILE_BYTES;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::{FOLDER, Item, ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::{Trust, message_with_path};
-
-/// Bytes that an item may have.
-pub(super) const MAX: u64 = 4 << 20;
 
 /// What is to be loaded.
 ///
@@ -115,7 +113,7 @@ pub fn load(spaces: &Spaces, trust: &Trust, request: &LoadRequest) -> Result<Loa
         let error = Error::new(ErrorKind::ItemNotFound, diagnostic);
         return Err(error.with("item_type", kind.as_str()).with("item_id", id.as_str()));
     };
-    let item = located.read(MAX)?;
+    let item = located.read(FILE_BYTES)?;
     trust.verify(&item)?;
     let copy = match destination.filter(|destination| *destination != item.located.space) {
         Some(destination) => Some((destination, copy(spaces, &item, destination, request.replace)?)),
@@ -136,7 +134,7 @@ fn copy(spaces: &Spaces, item: &Item, destination: SpaceKind, replace: bool) -> 
     let start = if destination == SpaceKind::User { "~/" } else { "" };
     let name = format!("{start}{FOLDER}/{below}");
     if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_some() {
-        if files::read_bytes(&path, &name, MAX).is_ok_and(|bytes| bytes == item.bytes) {
+        if files::read_bytes(&path, &name, FILE_BYTES).is_ok_and(|bytes| bytes == item.bytes) {
             return Ok(path);
         }
         if !replace {

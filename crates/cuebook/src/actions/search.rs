@@ -14,13 +14,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::limits::FILE_BYTES;
 use serde_json::{Map, Value as Json, json};
 
 use super::outline::Outline;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::Trust;
-use index::{Entry, FIELDS, MAX, SpaceIndex};
+use index::{Entry, FIELDS, SpaceIndex};
 pub use query::Query;
 pub use scope::Scope;
 
@@ -101,7 +102,7 @@ impl SearchRequest {
     pub fn from_json(json: &Json) -> SearchRequest {
         let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
         let count = |name: &str, usual| {
-            json[name].as_u64().map_or(usual, |n| usize::try_from(n).unwrap_or(usize::MAX))
+            json[name].as_u64().map_or(usual, |n| usize::try_from(n).unwrap_or(usize::FILE_BYTES))
         };
         let enabled = |name: &str, usual: usize| {
             let options = &json[name];
@@ -331,7 +332,7 @@ impl Searcher {
         let (space, entries) = &lists[hit.list];
         let id = ItemId::new(&entries[hit.at].id).ok()?;
         let located = self.spaces.space(*space)?.locate(kind, &id).ok()??;
-        let item = located.read(MAX).ok()?;
+        let item = located.read(FILE_BYTES).ok()?;
         let text = String::from_utf8_lossy(&item.bytes);
         let outline = Outline::of(kind, item.located.extension, id.name(), &text);
         Some((item, outline))

@@ -15,10 +15,11 @@ use globset::GlobBuilder;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::load::{MAX, item_type};
+use super::load::item_type;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
+use crate::limits::FILE_BYTES;
 use crate::trust::{Purpose, SigningKey, Trust, message_with_path, sign_for, signature_of};
 pub use validate::{is_directive_name, is_version};
 
@@ -368,7 +369,7 @@ impl Signer<'_> {
             return Err(SignError::new(read_only()));
         };
         let fail = |error: Error| SignError::of_file(path, error);
-        let bytes = files::read_bytes(path, &located.name, MAX).map_err(fail)?;
+        let bytes = files::read_bytes(path, &located.name, FILE_BYTES).map_err(fail)?;
         let said = validate::validate(located, &bytes)
             .map_err(|answer| SignError::invalid(located, path, answer))?;
         let purpose = Purpose::of(located);
@@ -411,7 +412,7 @@ impl Signer<'_> {
             return Err(files::write_error(name, &error));
         }
         let permissions = fs::metadata(&target).map_err(io)?.permissions();
-        if files::read_bytes(&target, name, MAX)? != old {
+        if files::read_bytes(&target, name, FILE_BYTES)? != old {
             let error = std::io::Error::other("the file changed while Cuebook signed it; try again");
             return Err(files::write_error(name, &error));
         }

@@ -8,13 +8,11 @@ use indexmap::IndexMap;
 use super::{ContextIds, Directive, Permissions, Written, read};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, Spaces, Verifier};
+use crate::limits::FILE_BYTES;
 use crate::notation::knowledge::{self, Knowledge};
 
 /// How many directives may extend each other in a row.
 const MAX_PARENTS: usize = 32;
-
-/// Bytes that one item may have.
-const MAX_BYTES: u64 = 4 << 20;
 
 /// What a directive is together with those that it extends.
 #[derive(Debug)]
@@ -41,7 +39,7 @@ impl Directive {
     pub fn compose(&self, id: &ItemId, spaces: &Spaces, trust: &dyn Verifier) -> Result<Composed> {
         let load = |id: &ItemId| {
             let located = spaces.find(ItemType::Directive, id)?;
-            let item = located.ok_or_else(|| spaces.not_found(ItemType::Directive, id))?.read(MAX_BYTES)?;
+            let item = located.ok_or_else(|| spaces.not_found(ItemType::Directive, id))?.read(FILE_BYTES)?;
             trust.verify_item(&item)?;
             read(&item.source()?)
         };
@@ -51,7 +49,7 @@ impl Directive {
             let found = ItemId::new(&written).and_then(|id| {
                 let located = spaces.find(ItemType::Knowledge, &id)?;
                 let located = located.ok_or_else(|| spaces.not_found(ItemType::Knowledge, &id))?;
-                let item = located.read(MAX_BYTES)?;
+                let item = located.read(FILE_BYTES)?;
                 // A file that cannot be read is reported before one without a signature: it must be fixed first.
                 let read = knowledge::read(&item.source()?)?;
                 trust.verify_item(&item)?;

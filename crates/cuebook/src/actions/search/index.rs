@@ -16,12 +16,10 @@ use crate::error::Diagnostic;
 use crate::files::{self, Stamp};
 use crate::items::CASES_END;
 use crate::items::{ItemId, ItemType, Space, SpaceKind, system_files};
+use crate::limits::FILE_BYTES;
 
 /// How deep folders may lie in each other.
 const DEEPEST: usize = 64;
-
-/// Bytes of a file that a search reads at most.
-pub(super) const MAX: u64 = 4 << 20;
 
 /// Letters of a field that searches look at.
 const LONGEST: usize = 2_000;
@@ -57,7 +55,7 @@ impl Entry {
         let fields = [&outline.title, &outline.name, &outline.description, &category, &outline.preview];
         for (index, field) in fields.into_iter().enumerate() {
             if index > 0 {
-                ends[index - 1] = u32::try_from(all.len()).unwrap_or(u32::MAX);
+                ends[index - 1] = u32::try_from(all.len()).unwrap_or(u32::FILE_BYTES);
                 all.push(' ');
             }
             all.push_str(&cut(field));
@@ -255,13 +253,14 @@ impl SpaceIndex {
                 continue;
             }
             let read = match self.bounds() {
-                Some(project) => files::read_bytes_inside(project, &entry.path(), &name, MAX),
-                None => files::read_bytes(&entry.path(), &name, MAX),
+                Some(project) => files::read_bytes_inside(project, &entry.path(), &name, FILE_BYTES),
+                None => files::read_bytes(&entry.path(), &name, FILE_BYTES),
             };
             let Ok(bytes) = read else { continue };
             let modified =
                 metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-            let modified = modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+            let modified =
+                modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::FILE_BYTES));
             let entry = Entry { stamp, modified, ..Entry::new(self.kind, &id, rank, &bytes) };
             new.files.insert(name, Arc::new(entry));
         }
