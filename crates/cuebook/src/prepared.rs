@@ -62,56 +62,74 @@ pub use included::findings as included_findings;
 /// ```
 pub struct Prepared {
     prompt: Arc<Prompt>,
-    found: Found,
     body: Box<dyn Body>,
+    mode: Mode,
+    settings: Settings,
+    files: PreparedFiles,
+    names: PreparedNames,
+    includes: PreparedIncludes,
+    code: PreparedCode,
+    reports: PreparedReports,
+    book: PrepareContext,
+}
+
+/// The files that a prompt was made from.
+struct PreparedFiles {
+    found: Found,
     loader: Arc<LibraryLoader>,
-    declared: Arc<Declared>,
     config: Arc<Config>,
     defaults: Arc<Defaults>,
     /// The parents by METADATA, nearest first.
     parents: Vec<String>,
+}
+
+/// The variables and namespaces of a prompt.
+struct PreparedNames {
+    declared: Arc<Declared>,
+    /// Whether it has rich inputs.
+    is_rich: bool,
+    /// Whether values that look like role markers are refused for some of its inputs.
+    has_strict_inputs: bool,
     /// Namespaces that the templates use and a pack provides, with a place that uses them.
     namespaces: BTreeMap<String, Place>,
+    /// Namespaces that its conditions ask about and no pack provides.
+    unprovided: BTreeMap<String, Place>,
     /// Packs whose manifests cannot be read, if they could provide something that is missing.
     skipped: Vec<Diagnostic>,
-    hooks: Arc<Hooks>,
-    scripts: Arc<Scripts>,
-    settings: Settings,
+    /// The variables that it has, made on first use.
+    known: OnceLock<KnownVariables>,
+}
+
+/// What the texts of a prompt include.
+struct PreparedIncludes {
+    /// Where its texts come from.
+    templates: Arc<dyn Loader>,
+    /// What its texts include by an address.
+    prompts: Vec<Arc<IncludedPrompt>>,
+    /// Reports of included prompts that declare one name differently.
+    contradictions: Vec<Diagnostic>,
+    /// Variables that only its included prompts declare, and where the included prompt is included.
+    borrowed: BTreeMap<String, Place>,
+}
+
+/// The code that takes part in renders.
+#[derive(Default)]
+struct PreparedCode {
+    /// Whether code takes part in a render.
+    takes_part: bool,
     /// The file of the prompt's own hooks, made on first use.
     script_file: OnceLock<ScriptFile>,
     /// The workspace of the last render.
     workspace: Resolved,
     /// Templates that hooks have asked for.
     partials: Mutex<HashMap<String, Arc<Template>>>,
-    /// Whether code takes part in a render.
-    has_code: bool,
-    /// Whether it has rich inputs.
-    is_rich: bool,
-    /// Whether values that look like role markers are refused for some of its inputs.
-    has_strict_inputs: bool,
-    nonces: Arc<dyn NonceSource>,
-    overrides: Arc<ProjectStore>,
-    dialects: Arc<Dialects>,
-    /// Who offers tools to the model of a directive.
-    offer: Option<Arc<dyn ToolOffer>>,
+}
+
+/// What is reported about a prompt.
+struct PreparedReports {
     notes: Vec<Diagnostic>,
     /// What would surprise a reader of the result, made on first use.
     surprises: OnceLock<Vec<Diagnostic>>,
-    /// Namespaces that its conditions ask about and no pack provides.
-    unprovided: BTreeMap<String, Place>,
-    /// Where its texts come from.
-    templates: Arc<dyn Loader>,
-    /// What its texts include by an address.
-    included_prompts: Vec<Arc<IncludedPrompt>>,
-    /// Reports of included prompts that declare one name differently.
-    contradictions: Vec<Diagnostic>,
-    /// Variables that only its included prompts declare, and where the included prompt is included.
-    borrowed: BTreeMap<String, Place>,
-    mode: Mode,
-    /// Whether the host brought its template engine.
-    has_host_engine: bool,
-    /// The variables that it has, made on first use.
-    known: OnceLock<KnownVariables>,
 }
 
 /// What a book gives to everything that it prepares.
@@ -152,25 +170,25 @@ impl Prepared {
         loader: Arc<LibraryLoader>,
         config: Arc<Config>,
         mode: Mode,
-        stage: &PrepareContext,
+        context: &PrepareContext,
     ) -> Result<Prepared> {
         let defaults = loader.defaults()?;
-        let dialects = &stage.dialects;
+        let dialects = &context.dialects;
         let read = dialects.read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents =
             inherit(&mut prompt, read.extends, &found.candidate.root, &loader, &defaults, dialects)?;
         let settings = Settings {
-            extensions: stage.extensions.clone(),
+            extensions: context.extensions.clone(),
             salvage: mode == Mode::DespiteErrors,
             ..config.template_settings(mode == Mode::Strict)
         };
         let include_context = Arc::new(IncludeContext {
             files: loader.clone(),
-            engines: stage.engines.clone(),
+            engines: context.engines.clone(),
             dialects: dialects.clone(),
-            hooks: stage.hooks.clone(),
-            overrides: stage.overrides.clone(),
+            hooks: context.hooks.clone(),
+            overrides: context.overrides.clone(),
             defaults: defaults.clone(),
             settings: settings.clone(),
             mode,
@@ -184,11 +202,10 @@ impl Prepared {
             prompt: &prompt,
             loader: templates.clone(),
             settings: &settings,
-            engines: &stage.engines,
+            engines: &context.engines,
             is_included: false,
         };
         let body = dialects.get(prompt.dialect)?.compile(read.parsed, &compiling)?;
-        let has_host_engine = stage.engines.is_of_host(&prompt.format.engine);
         let included_prompts = include_context.included_prompts();
         let (asked, mut contradictions) = include_loader.requested_variables();
         // What the prompt declares itself is that, for all of them.
@@ -198,55 +215,40 @@ impl Prepared {
         let contested = contested.filter(|name| prompt.variable(name).is_none()).collect();
         let borrowed = borrow(&mut prompt, asked);
         let declared =
-            Declared::new(&prompt, &defaults.variables, stage.clock.clone()).with_contested(contested);
+            Declared::new(&prompt, &defaults.variables, context.clock.clone()).with_contested(contested);
         let library = loader.library();
         let root = Some(library.root()).filter(|root| !trust::holds_secrets(library.spaces(), root));
         let declared = declared.with_project(root);
         let declared =
             Arc::new(declared.with_session(included_prompts.iter().any(|included| included.is_tree())));
         let mut prepared = Prepared {
-            found,
             body,
-            loader,
-            declared,
-            config,
-            defaults,
-            parents,
-            namespaces: BTreeMap::new(),
-            skipped: Vec::new(),
-            hooks: stage.hooks.clone(),
-            scripts: stage.scripts.clone(),
-            settings,
-            script_file: OnceLock::new(),
-            workspace: Resolved::default(),
-            partials: Mutex::default(),
-            has_code: false,
-            is_rich: prompt.variables.iter().any(|variable| variable.rich.is_some()),
-            has_strict_inputs: prompt.variables.iter().any(|variable| variable.strict),
-            nonces: stage.nonces.clone(),
-            overrides: stage.overrides.clone(),
-            dialects: stage.dialects.clone(),
-            offer: stage.offer.clone(),
-            prompt: Arc::new(prompt),
-            notes: read.notes,
-            surprises: OnceLock::new(),
-            unprovided: BTreeMap::new(),
-            templates,
-            included_prompts,
-            contradictions,
-            borrowed,
             mode,
-            has_host_engine,
-            known: OnceLock::new(),
+            settings,
+            files: PreparedFiles { found, loader, config, defaults, parents },
+            names: PreparedNames {
+                declared,
+                is_rich: prompt.variables.iter().any(|variable| variable.rich.is_some()),
+                has_strict_inputs: prompt.variables.iter().any(|variable| variable.strict),
+                namespaces: BTreeMap::new(),
+                unprovided: BTreeMap::new(),
+                skipped: Vec::new(),
+                known: OnceLock::new(),
+            },
+            includes: PreparedIncludes { templates, prompts: included_prompts, contradictions, borrowed },
+            code: PreparedCode::default(),
+            reports: PreparedReports { notes: read.notes, surprises: OnceLock::new() },
+            book: context.clone(),
+            prompt: Arc::new(prompt),
         };
-        (prepared.namespaces, prepared.skipped) = prepared.find_namespaces()?;
-        prepared.unprovided = prepared.find_unprovided();
-        if let Some(declared) = Arc::get_mut(&mut prepared.declared) {
-            declared.add_namespaces(prepared.unprovided.keys());
+        (prepared.names.namespaces, prepared.names.skipped) = prepared.find_namespaces()?;
+        prepared.names.unprovided = prepared.find_unprovided();
+        if let Some(declared) = Arc::get_mut(&mut prepared.names.declared) {
+            declared.add_namespaces(prepared.names.unprovided.keys());
         }
-        let (hooks, id) = (&prepared.hooks, &prepared.prompt.id);
-        prepared.has_code = !prepared.prompt.hooks.is_empty()
-            || !prepared.namespaces.is_empty()
+        let (hooks, id) = (&prepared.book.hooks, &prepared.prompt.id);
+        prepared.code.takes_part = !prepared.prompt.hooks.is_empty()
+            || !prepared.names.namespaces.is_empty()
             || hooks.pre_render.contains_key(id)
             || hooks.post_render.contains_key(id);
         Ok(prepared)
@@ -254,25 +256,26 @@ impl Prepared {
 
     /// Few looks that prove that this id still means it, if there are such.
     pub(crate) fn proof(&self, wanted: &str) -> Option<Proof> {
-        let is_plain = self.found.reason == Reason::Only
+        let is_plain = self.files.found.reason == Reason::Only
             && !self.prompt.dialect.is_item
             && matches!(
-                self.found.candidate.root.kind,
+                self.files.found.candidate.root.kind,
                 RootKind::Shared | RootKind::Plain | RootKind::Configured
             )
-            && (wanted == self.found.id || normalize_id(wanted) == self.found.id);
-        let ids = [wanted, self.found.id.as_str()];
-        let ids = if wanted == self.found.id { &ids[1..] } else { &ids[..] };
-        is_plain.then(|| Proof::of(self.loader.library(), &self.loader, ids)).flatten()
+            && (wanted == self.files.found.id || normalize_id(wanted) == self.files.found.id);
+        let ids = [wanted, self.files.found.id.as_str()];
+        let ids = if wanted == self.files.found.id { &ids[1..] } else { &ids[..] };
+        is_plain.then(|| Proof::of(self.files.loader.library(), &self.files.loader, ids)).flatten()
     }
 
     /// Whether everything that it was made from is as it was.
     pub(crate) fn is_unchanged(&self, config: &Arc<Config>, find: impl FnOnce() -> Result<Found>) -> bool {
-        (Arc::ptr_eq(config, &self.config) || **config == *self.config)
+        (Arc::ptr_eq(config, &self.files.config) || **config == *self.files.config)
             && find().is_ok_and(|found| {
-                found.candidate.source == self.found.candidate.source && found.reason == self.found.reason
+                found.candidate.source == self.files.found.candidate.source
+                    && found.reason == self.files.found.reason
             })
-            && self.loader.is_unchanged(&self.defaults)
+            && self.files.loader.is_unchanged(&self.files.defaults)
     }
 
     /// The definition.
@@ -282,41 +285,41 @@ impl Prepared {
 
     /// Where it was found, and why there.
     pub fn found(&self) -> &Found {
-        &self.found
+        &self.files.found
     }
 
     /// Whether a file, by whatever name, is one that it is made from: its own, what it includes or inherits, or a setting of the
     /// project.
     pub fn is_made_from(&self, path: &Path) -> bool {
-        let root = self.loader.library().root();
+        let root = self.files.loader.library().root();
         let is_config = || match (path.canonicalize(), root.join(CONFIG_FILE).canonicalize()) {
             (Ok(one), Ok(other)) => one == other,
             _ => false,
         };
-        self.loader.depends_on(path) || is_config()
+        self.files.loader.depends_on(path) || is_config()
     }
 
     /// The folder of the project.
     pub fn project(&self) -> &Path {
-        self.loader.library().root()
+        self.files.loader.library().root()
     }
 
     /// The prompts that it inherits variables from, nearest first.
     pub fn parents(&self) -> &[String] {
-        &self.parents
+        &self.files.parents
     }
 
     /// The folders of packs, by the names that their files go by, each with the pack's id.
     pub fn packs(&self) -> Vec<(String, String)> {
         // If the places of a library cannot be listed, the search for the prompt has reported that.
-        let roots = self.loader.library().roots().unwrap_or_default();
+        let roots = self.files.loader.library().roots().unwrap_or_default();
         let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
         roots.iter().filter_map(of_pack).collect()
     }
 
     /// The languages that it has variants of its text for, besides the one of its plain file.
     pub fn languages(&self) -> Vec<String> {
-        let candidate = &self.found.candidate;
+        let candidate = &self.files.found.candidate;
         let file = candidate.template_file.as_deref().or(self.prompt.metadata.template.as_deref());
         let Some((stem, end)) = file.unwrap_or(TEMPLATE_FILE).rsplit_once('.') else { return Vec::new() };
         let stem = stem.rsplit('/').next().unwrap_or(stem);
@@ -344,7 +347,7 @@ impl Prepared {
     pub fn findings(&self) -> usize {
         let is_left =
             |note: &&Diagnostic| note.severity == Severity::Warning && !render_warnings::is_repeated(note);
-        self.notes.iter().filter(is_left).count() - self.notes_of_renders().count()
+        self.reports.notes.iter().filter(is_left).count() - self.notes_of_renders().count()
     }
 
     /// Whether a program gives templates a value or a function of this name.
@@ -354,7 +357,7 @@ impl Prepared {
 
     /// What is odd about its files without keeping it from working.
     pub fn notes(&self) -> &[Diagnostic] {
-        &self.notes
+        &self.reports.notes
     }
 
     /// What every render says about an old file: that it is one, and what it refers to in vain.
@@ -362,7 +365,7 @@ impl Prepared {
         let codes = [Code::PromptyV1, Code::FileReference, Code::EnvNotSet];
         let of_renders =
             move |note: &&Diagnostic| note.severity == Severity::Warning && codes.contains(&note.code);
-        self.notes.iter().filter(of_renders).map(|note| note.clone().severity(Severity::Note))
+        self.reports.notes.iter().filter(of_renders).map(|note| note.clone().severity(Severity::Note))
     }
 
     /// The texts that it is made of, with what they mention.
@@ -395,7 +398,7 @@ impl Prepared {
 
     /// The values for one render, as they are before any hook or provider.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), self.given(variables), context.clone(), None)
+        Scope::new(self.names.declared.clone(), self.given(variables), context.clone(), None)
     }
 
     /// What a caller gave. A caller in Python says `None` for what it does not give.
@@ -414,22 +417,27 @@ impl Prepared {
         context: &Arc<Context>,
         provided: Provided,
     ) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), self.given(variables), context.clone(), Some(Box::new(provided)))
+        Scope::new(
+            self.names.declared.clone(),
+            self.given(variables),
+            context.clone(),
+            Some(Box::new(provided)),
+        )
     }
 
     /// Whether it has code that can take part in a render: hooks or variable providers.
     pub fn has_code(&self) -> bool {
-        self.has_code
+        self.code.takes_part
     }
 
     /// Whether a variable provider fills this name.
     pub fn provides(&self, name: &str) -> bool {
-        self.namespaces.contains_key(name)
+        self.names.namespaces.contains_key(name)
     }
 
     /// Whether a render runs code: hooks or variable providers.
     pub fn runs_code(&self, context: &Context) -> bool {
-        self.has_code && !context.without_hooks
+        self.code.takes_part && !context.without_hooks
     }
 
     /// The names of everything that its texts include: files, and addresses of other prompts, sections, directives and knowledge.
@@ -442,17 +450,17 @@ impl Prepared {
 
     /// What its texts include by an address.
     pub fn included_prompts(&self) -> &[Arc<IncludedPrompt>] {
-        &self.included_prompts
+        &self.includes.prompts
     }
 
     /// Reports of those that declare one name differently.
     pub fn contradictions(&self) -> &[Diagnostic] {
-        &self.contradictions
+        &self.includes.contradictions
     }
 
     /// Whether it declares no variable itself: then it takes what it is given.
     pub fn declares_nothing(&self) -> bool {
-        self.prompt.variables.iter().all(|variable| self.borrowed.contains_key(&variable.name))
+        self.prompt.variables.iter().all(|variable| self.includes.borrowed.contains_key(&variable.name))
     }
 
     /// Renders it, in its language and as strict as it was prepared.
@@ -477,12 +485,12 @@ impl Prepared {
     fn explained(&self, error: Error) -> Error {
         let error = self.with_includes(error);
         let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
-        self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
+        self.names.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
     }
 
     /// An error about variables that an included prompt declares, with where the included prompt is included.
     fn with_includes(&self, error: Error) -> Error {
-        if self.borrowed.is_empty() || error.code() != Code::InvalidVariables {
+        if self.includes.borrowed.is_empty() || error.code() != Code::InvalidVariables {
             return error;
         }
         let variables = &self.prompt.variables;
@@ -491,7 +499,7 @@ impl Prepared {
                 (Some(one), Some(other)) => one.is_same(other),
                 _ => false,
             });
-            match declared.and_then(|variable| self.borrowed.get(&variable.name)) {
+            match declared.and_then(|variable| self.includes.borrowed.get(&variable.name)) {
                 Some(place) => finding.included(place),
                 None => finding,
             }
@@ -516,18 +524,18 @@ impl Prepared {
             writing: Writing {
                 scope,
                 limit: self.prompt.limits.max_output_size,
-                files: &self.loader,
-                overrides: &self.overrides,
+                files: &self.files.loader,
+                overrides: &self.book.overrides,
                 opens: true,
             },
             prompt: &self.prompt,
-            config: &self.config,
-            offer: self.offer.as_deref(),
+            config: &self.files.config,
+            offer: self.book.offer.as_deref(),
         }
     }
 
     fn partials(&self) -> MutexGuard<'_, HashMap<String, Arc<Template>>> {
-        self.partials.lock().unwrap_or_else(PoisonError::into_inner)
+        self.code.partials.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Namespaces that the templates use and a pack provides. Manifests are looked at only for names that could be
@@ -551,10 +559,10 @@ impl Prepared {
         if wanted.is_empty() {
             return Ok((wanted, Vec::new()));
         }
-        let (offered, broken) = self.loader.providers()?;
+        let (offered, broken) = self.files.loader.providers()?;
         let mut provided: BTreeSet<String> =
             offered.into_iter().map(|(_, provider)| provider.namespace).collect();
-        provided.extend(self.hooks.providers.keys().cloned());
+        provided.extend(self.book.hooks.providers.keys().cloned());
         let before = wanted.len();
         wanted.retain(|name, _| provided.contains(name));
         // A pack that cannot be read could provide what is missing.
@@ -582,7 +590,7 @@ impl Prepared {
         }
         let blocks: BTreeSet<&str> =
             program.names().iter().flat_map(|names| &names.blocks).map(|block| block.name.as_str()).collect();
-        let namespaces: Vec<&String> = self.namespaces.keys().collect();
+        let namespaces: Vec<&String> = self.names.namespaces.keys().collect();
         let mut files: Vec<&str> = Vec::new();
         for unit in program.units() {
             if !files.contains(&unit.source().name()) {
@@ -595,9 +603,9 @@ impl Prepared {
         if let Some(directive) = self.directive() {
             object["directive"] = directive.to_json();
         }
-        object["parents"] = json!(self.parents);
+        object["parents"] = json!(self.files.parents);
         object["languages"] = json!(self.languages());
-        object["pack_id"] = json!(self.found.candidate.pack_id);
+        object["pack_id"] = json!(self.files.found.candidate.pack_id);
         object["names"] = json!({
             "variables": variables,
             "namespaces": namespaces,

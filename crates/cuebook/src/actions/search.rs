@@ -102,7 +102,7 @@ impl SearchRequest {
     pub fn from_json(json: &Json) -> SearchRequest {
         let text = |name: &str| json[name].as_str().unwrap_or_default().to_owned();
         let count = |name: &str, usual| {
-            json[name].as_u64().map_or(usual, |n| usize::try_from(n).unwrap_or(usize::FILE_BYTES))
+            json[name].as_u64().map_or(usual, |n| usize::try_from(n).unwrap_or(usize::MAX))
         };
         let enabled = |name: &str, usual: usize| {
             let options = &json[name];

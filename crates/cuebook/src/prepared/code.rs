@@ -31,17 +31,17 @@ pub struct Provider {
 
 impl Prepared {
     pub(crate) fn hooks(&self) -> &Hooks {
-        &self.hooks
+        &self.book.hooks
     }
 
     /// What runs Python files, if anything does and it is not turned off.
     pub(crate) fn engine(&self) -> Option<&Arc<dyn ScriptEngine>> {
-        self.hooks.engine.as_ref().filter(|_| self.config.hooks.enabled)
+        self.book.hooks.engine.as_ref().filter(|_| self.files.config.hooks.enabled)
     }
 
     /// How hooks run here.
     pub(crate) fn hook_settings(&self) -> &HooksConfig {
-        &self.config.hooks
+        &self.files.config.hooks
     }
 
     pub(crate) fn subject(&self) -> Subject {
@@ -54,46 +54,46 @@ impl Prepared {
 
     /// The namespaces that the templates use and a pack provides.
     pub fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
-        self.namespaces.keys().cloned()
+        self.names.namespaces.keys().cloned()
     }
 
     /// Every namespace that some pack provides, for hints.
     pub(crate) fn provided_namespaces(&self) -> Vec<String> {
-        let (providers, _) = self.loader.providers().unwrap_or_default();
+        let (providers, _) = self.files.loader.providers().unwrap_or_default();
         providers.into_iter().map(|(_, provider)| provider.namespace).collect()
     }
 
     /// The pack's provider of a namespace: the only one, or the one that was chosen.
     pub(crate) fn provider(&self, namespace: &str) -> Result<Option<Provider>> {
-        let (mut offers, _) = self.loader.providers()?;
+        let (mut offers, _) = self.files.loader.providers()?;
         offers.retain(|(_, provider)| provider.namespace == namespace);
-        let place = self.namespaces.get(namespace);
-        let chosen = choose_provider(self.loader.library(), namespace, offers, place)?;
+        let place = self.names.namespaces.get(namespace);
+        let chosen = choose_provider(self.files.loader.library(), namespace, offers, place)?;
         Ok(chosen.map(|(pack, provider)| Provider { pack, provider }))
     }
 
     /// A script as it is now, if it may run.
     pub(crate) fn script(&self, file: &ScriptFile) -> Result<Arc<Script>> {
-        self.scripts.get(self.loader.library(), file)
+        self.book.scripts.get(self.files.loader.library(), file)
     }
 
     /// The file of the prompt's own hooks. What the hook's place is for is messages, and both hooks stand in one file.
     pub(crate) fn script_file(&self, hook: &Hook) -> Result<&ScriptFile> {
-        if let Some(known) = self.script_file.get() {
+        if let Some(known) = self.code.script_file.get() {
             return Ok(known);
         }
         let file = self.find_script_file(hook)?;
-        Ok(self.script_file.get_or_init(|| file))
+        Ok(self.code.script_file.get_or_init(|| file))
     }
 
     /// Whose code it is depends on where the file really lies, and not on the way that led to it.
     fn find_script_file(&self, hook: &Hook) -> Result<ScriptFile> {
-        let candidate = &self.found.candidate;
+        let candidate = &self.files.found.candidate;
         let relative = candidate.file(PROMPT_FILE);
         let (Some(path), Some(code)) = (candidate.root.path(&relative), &self.prompt.code) else {
             return Err(self.hooks_unavailable(hook));
         };
-        let library = self.loader.library();
+        let library = self.files.loader.library();
         let name = candidate.root.file_name(&relative);
         let real = std::fs::canonicalize(&path).map_err(|error| files::io_error(&name, &error))?;
         let pack = library.pack_that_holds(&real);
@@ -113,7 +113,7 @@ impl Prepared {
         let hooks = self.prompt.hooks.first().and_then(|hook| self.script_file(hook).ok());
         let mut folders: Vec<PathBuf> = hooks.map(|file| file.folder.clone()).into_iter().collect();
         let packs = self.namespaces().filter_map(|namespace| self.provider(&namespace).ok().flatten());
-        folders.extend(packs.map(|provider| self.loader.library().packs_folder().join(provider.pack)));
+        folders.extend(packs.map(|provider| self.files.loader.library().packs_folder().join(provider.pack)));
         folders
     }
 
@@ -124,16 +124,17 @@ impl Prepared {
         provider: &VariableProvider,
         namespace: &str,
     ) -> ScriptFile {
-        let folder = self.loader.library().packs_folder().join(pack);
+        let folder = self.files.loader.library().packs_folder().join(pack);
         let path = folder.join(&provider.file);
         ScriptFile {
-            name: self.loader.library().name(&path),
+            name: self.files.loader.library().name(&path),
             path,
             folder,
             pack: Some(pack.to_owned()),
             read: ScriptRead::Manifest(provider.clone()),
             // A hook may ask for a namespace that no template uses.
             place: self
+                .names
                 .namespaces
                 .get(namespace)
                 .cloned()
@@ -143,7 +144,7 @@ impl Prepared {
 
     /// The folder that hooks work in: the one that the caller names, or the project's.
     pub(crate) fn workspace(&self, context: &Context) -> Result<Workspace> {
-        let library = self.loader.library();
+        let library = self.files.loader.library();
         let given = context.workspace_path.as_deref();
         let path = match given {
             Some(given) => std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given)),
@@ -155,7 +156,7 @@ impl Prepared {
             Err(Error::new(ErrorKind::Hook, diagnostic))
         };
         let name_one = "name a folder: --context workspace_path=DIR";
-        let folder = match self.workspace.get(&path) {
+        let folder = match self.code.workspace.get(&path) {
             Ok(folder) if folder.is_dir() => folder,
             Ok(_) => return refuse("the workspace is not a folder".into(), name_one),
             Err(error) => return refuse(format!("cannot open the workspace: {error}"), name_one),
@@ -172,12 +173,12 @@ impl Prepared {
             let message = "hooks cannot use this folder: the sandbox replaces it".into();
             return refuse(message, name_one);
         }
-        Ok(Workspace::new(folder, self.config.limits.file_size))
+        Ok(Workspace::new(folder, self.files.config.limits.file_size))
     }
 
     /// No code sees the home folder, a folder above it, or the user's keys: neither as its workspace nor as its own folder.
     pub(crate) fn refuse_home(&self, workspace: &Workspace, script: Option<&Script>) -> Result<()> {
-        let spaces = self.loader.library().spaces();
+        let spaces = self.files.loader.library().spaces();
         let folders = [Some(workspace.folder()), script.map(|script| script.folder.as_path())];
         match folders.into_iter().flatten().find(|folder| trust::holds_secrets(spaces, folder)) {
             Some(folder) => Err(shows_keys(folder)),
@@ -187,17 +188,17 @@ impl Prepared {
 
     /// Renders the template with these values, all of it before one deadline.
     pub(crate) fn render_template(&self, scope: &Arc<Scope>) -> Result<Rendered> {
-        meter::render(self.config.limits.render_seconds, || self.render_in_time(scope))
+        meter::render(self.files.config.limits.render_seconds, || self.render_in_time(scope))
     }
 
     fn render_in_time(&self, scope: &Arc<Scope>) -> Result<Rendered> {
-        let scope = if self.is_rich {
-            &scope.with_rich(RichInputs::new(&self.prompt, scope, &*self.nonces)?)
+        let scope = if self.names.is_rich {
+            &scope.with_rich(RichInputs::new(&self.prompt, scope, &*self.book.nonces)?)
         } else {
             scope
         };
         let rendered = self.body.render(&self.rendering(scope))?;
-        if self.has_strict_inputs {
+        if self.names.has_strict_inputs {
             rendered.refuse_forgeries()?;
         }
         Ok(rendered)
@@ -215,14 +216,15 @@ impl Prepared {
             Some(template) => template,
             None => {
                 let parent = self.prompt.template.name();
-                let Some(source) = self.loader.load(name, parent)? else {
+                let Some(source) = self.files.loader.load(name, parent)? else {
                     let message = format!("no template `{name}` exists");
                     return Err(Error::new(
                         ErrorKind::PromptRead,
                         Diagnostic::new(Code::MissingInclude, message),
                     ));
                 };
-                let template = Arc::new(Template::compile(source, self.templates.clone(), &self.settings)?);
+                let template =
+                    Arc::new(Template::compile(source, self.includes.templates.clone(), &self.settings)?);
                 self.partials().insert(name.to_owned(), template.clone());
                 template
             }
@@ -275,7 +277,7 @@ impl Prepared {
             .advice_for_programs(format!(
                 "give `{namespace}` a value, or set `without_hooks` in the context"
             ));
-        let diagnostic = match self.namespaces.get(namespace) {
+        let diagnostic = match self.names.namespaces.get(namespace) {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
         };
@@ -283,7 +285,7 @@ impl Prepared {
     }
 
     fn why_nothing_runs(&self) -> &'static str {
-        match self.config.hooks.enabled {
+        match self.files.config.hooks.enabled {
             false => "hooks are disabled (`hooks.enabled` in cuebook.toml)",
             true => "this program cannot run hooks",
         }

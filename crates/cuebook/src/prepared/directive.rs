@@ -15,7 +15,7 @@ impl Prepared {
     /// What it is together with those that it extends, if it is a directive that lies in a space.
     pub fn compose(&self) -> Option<Result<Composed>> {
         let body = self.body.directive()?;
-        Some(body.compose(&body.item()?.located.id, &self.loader))
+        Some(body.compose(&body.item()?.located.id, &self.files.loader))
     }
 
     /// Checks the signatures of a directive and of what it includes. A prompt that is no directive of a space needs none.
@@ -25,7 +25,7 @@ impl Prepared {
     /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted.
     pub fn verify_signature(&self) -> Result<()> {
         match self.body.directive().and_then(|body| body.item()) {
-            Some(_) => self.body.verify(self.loader.library().trust()),
+            Some(_) => self.body.verify(self.files.loader.library().trust()),
             None => Ok(()),
         }
     }
@@ -34,7 +34,7 @@ impl Prepared {
     /// of the project without a signature is being written, and can be looked at; it cannot be executed.
     pub fn verify(&self) -> Result<Option<Diagnostic>> {
         match self.body.directive() {
-            Some(body) => body.verify_to_show(self.loader.library().trust()),
+            Some(body) => body.verify_to_show(self.files.loader.library().trust()),
             None => Ok(None),
         }
     }
@@ -46,13 +46,13 @@ impl Prepared {
 
     /// The same of any file that its text is made from: its own, or what it includes.
     pub fn signature_of(&self, file: &str) -> Option<String> {
-        let included_prompts = self.included_prompts.iter().flat_map(|included| included.items());
+        let included_prompts = self.includes.prompts.iter().flat_map(|included| included.items());
         let mut items = self.body.items().into_iter().chain(included_prompts);
         items.find(|item| item.located.name == file).map(|item| self.signed(item))
     }
 
     fn signed(&self, item: &Item) -> String {
-        match self.loader.library().trust().verify(item) {
+        match self.files.loader.library().trust().verify(item) {
             Ok(verified) if verified.fingerprint.is_empty() => "part of the program".to_owned(),
             Ok(verified) => match verified.owner {
                 Some(owner) => format!("signed by {owner} ({})", verified.fingerprint),
@@ -65,7 +65,7 @@ impl Prepared {
 
     /// The words of the engine: the project's, unless the caller says otherwise.
     pub fn wording(&self, context: &Context) -> Wording {
-        wording(&self.config, context)
+        wording(&self.files.config, context)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct KnownVariables {
 impl Prepared {
     /// The language that its texts were chosen by. A render has this language.
     pub fn language(&self) -> &str {
-        self.loader.language()
+        self.files.loader.language()
     }
 
     /// Whether printing an absent variable is an error.
@@ -51,7 +51,8 @@ impl Prepared {
     }
 
     fn known(&self) -> &KnownVariables {
-        self.known
+        self.names
+            .known
             .get_or_init(|| KnownVariables { names: self.find_names(), takes_any: self.finds_any_name() })
     }
 
@@ -70,11 +71,11 @@ impl Prepared {
         let takes_all = self.prompt.dialect.is_item && self.prompt.variables.is_empty();
         let has_host_engine = match self.body.sections() {
             Some(sections) => sections.has_host_types,
-            None => self.has_host_engine,
+            None => self.book.engines.is_of_host(&self.prompt.format.engine),
         };
         let id = self.prompt.id.as_str();
         let has_hooks =
-            !self.prompt.hooks.is_empty() || self.hooks.of_prompts().any(|(_, prompt)| prompt == id);
+            !self.prompt.hooks.is_empty() || self.book.hooks.of_prompts().any(|(_, prompt)| prompt == id);
         // A template that shows all values at once can show any.
         let shows_all = self.reads().iter().any(|(read, _)| read.root == ".");
         takes_all || has_host_engine || has_hooks || shows_all || self.has_computed_references()

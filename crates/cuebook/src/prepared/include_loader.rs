@@ -23,7 +23,7 @@ use crate::source::{Place, Source};
 use crate::template::address::{Address, Kind};
 use crate::template::engine::{Compiled, Engines, Loader, Outline, Output};
 use crate::template::jinja::{INCLUDE_DEPTH_SHARE, Settings};
-use crate::template::set_names::{Bound, SetNames};
+use crate::template::set_names::{SetNames, SetState};
 use crate::variables::Scope;
 
 /// What all included prompts of a prompt are made with.
@@ -183,9 +183,9 @@ impl IncludeLoader {
             let Some(included) = included.upgrade() else { continue };
             for one in &included.asks {
                 let may_be_set = match set_names.of(&one.variable.name) {
-                    Bound::Surely => continue,
-                    Bound::Perhaps => true,
-                    Bound::Never => one.may_be_set,
+                    SetState::Surely => continue,
+                    SetState::Perhaps => true,
+                    SetState::Never => one.may_be_set,
                 };
                 // What the included prompt itself asks for, it asks for at this place; what its own included prompts ask for, at theirs.
                 let place = if one.place.is_same(&included.place) { &place } else { &one.place };

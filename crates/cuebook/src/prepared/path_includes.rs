@@ -32,12 +32,16 @@ impl Prepared {
 
     /// The id of the prompt that a path leads to, and what it has beside its text.
     fn left_of(&self, path: &str, is_included: impl Fn(&str) -> bool) -> Option<(String, &'static str)> {
-        let (id, _) = self.loader.library().claims().of_file(path)?;
-        let found = self.loader.choose_if_any(id).ok()??;
+        let (id, _) = self.files.loader.library().claims().of_file(path)?;
+        let found = self.files.loader.choose_if_any(id).ok()??;
         if !is_included(&found.candidate.source) {
             return None;
         }
-        let read = self.dialects.read(&found.id, &found.candidate, &self.loader, &self.defaults).ok()?;
+        let read = self
+            .book
+            .dialects
+            .read(&found.id, &found.candidate, &self.files.loader, &self.files.defaults)
+            .ok()?;
         match read.prompt.dialect.is_tree {
             true => Some((found.id, "the inputs and the conditions of sections")),
             _ if read.prompt.variables.is_empty() => None,

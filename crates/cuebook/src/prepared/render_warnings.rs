@@ -40,7 +40,7 @@ pub(super) fn is_repeated(note: &Diagnostic) -> bool {
 impl Prepared {
     /// What is surprising whatever the prompt is rendered with.
     fn surprises(&self) -> &[Diagnostic] {
-        self.surprises.get_or_init(|| {
+        self.reports.surprises.get_or_init(|| {
             let mut found: Vec<Diagnostic> = self.empty_template().into_iter().collect();
             found.extend(self.opened_inputs());
             if self.prompt.dialect.has_roles {
@@ -55,10 +55,10 @@ impl Prepared {
 
     /// What is surprising about a render.
     pub(super) fn surprises_of_render(&self, context: &Context, text: &str) -> Vec<Diagnostic> {
-        let read = self.notes.iter().filter(|note| is_repeated(note));
+        let read = self.reports.notes.iter().filter(|note| is_repeated(note));
         let mut found: Vec<Diagnostic> = read.chain(self.surprises()).cloned().collect();
         if let Some(language) = context.language.as_deref().or(context.agent.language.as_deref()) {
-            let is_setting = self.config.library.language.as_deref() == Some(language);
+            let is_setting = self.files.config.library.language.as_deref() == Some(language);
             found.extend(self.fallbacks(language, !is_setting));
         }
         found.extend(self.too_large(context.model.as_deref(), text.len(), "the rendered text"));
@@ -69,8 +69,8 @@ impl Prepared {
     pub fn surprises_of_check(&self) -> Vec<Diagnostic> {
         let mut found = self.surprises().to_vec();
         found.extend(self.all_unprovided());
-        let own = Some(self.loader.language()).filter(|language| *language != UNKNOWN_LANGUAGE);
-        for language in own.into_iter().chain(self.config.library.language.as_deref()) {
+        let own = Some(self.files.loader.language()).filter(|language| *language != UNKNOWN_LANGUAGE);
+        for language in own.into_iter().chain(self.files.config.library.language.as_deref()) {
             found.extend(self.fallbacks(language, false));
         }
         let size = self.outline().units().iter().map(|unit| unit.source().text().len()).sum();
@@ -148,7 +148,7 @@ impl Prepared {
             return Vec::new();
         }
         let own = self.prompt.template.name();
-        let mut plain = self.loader.plain();
+        let mut plain = self.files.loader.plain();
         if *self.prompt.dialect == PROMPTY {
             plain.push((own.to_owned(), Vec::new()));
         }

@@ -26,13 +26,13 @@ impl Prepared {
     /// The project's overrides of it under a tag.
     pub fn resolve_overrides(&self, tag: &str) -> Result<Resolved> {
         let Some(tree) = self.tree() else { return Ok(Resolved::default()) };
-        self.overrides.store(self.loader.library().root())?.resolve(tree.descriptor(), tag)
+        self.book.overrides.store(self.files.loader.library().root())?.resolve(tree.descriptor(), tag)
     }
 
     /// The tags under which the project has overrides of it.
     pub fn override_tags(&self) -> Result<Vec<String>> {
         let Some(tree) = self.tree() else { return Ok(Vec::new()) };
-        self.overrides.store(self.loader.library().root())?.tags(&tree.ns, &tree.key)
+        self.book.overrides.store(self.files.loader.library().root())?.tags(&tree.ns, &tree.key)
     }
 
     /// Renders a tree as its file has it, without the project's overrides, and as far as that is asked for whatever its folds

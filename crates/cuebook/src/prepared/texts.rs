@@ -29,7 +29,7 @@ impl TextRenderer<'_> {
             let given = prepared.given(variables);
             let before = scope.take().and_then(|mut scope| scope.give(given.clone()).then_some(scope));
             let mut current =
-                before.unwrap_or_else(|| Scope::new(prepared.declared.clone(), given, context.clone(), None));
+                before.unwrap_or_else(|| Scope::new(prepared.names.declared.clone(), given, context.clone(), None));
             let text = prepared.plain_text(variables, &current)?;
             // The caller can write to its variables again.
             if current.give(Variables::new()) {
@@ -74,7 +74,10 @@ impl Prepared {
 
     /// Whether nothing in a render asks for the origins of its text.
     fn is_plain(&self, context: &Context) -> bool {
-        !self.runs_code(context) && !self.is_rich && !self.has_strict_inputs && context.fit.is_none()
+        !self.runs_code(context)
+            && !self.names.is_rich
+            && !self.names.has_strict_inputs
+            && context.fit.is_none()
     }
 
     /// The text without its origins; `None` if the body cannot write it so.
@@ -82,7 +85,7 @@ impl Prepared {
         let rendering = self.rendering(scope);
         let text = self.body.admit(variables, &rendering).and_then(|_| {
             validation_error(&self.prompt, scope)?;
-            meter::render(self.config.limits.render_seconds, || self.body.text(&rendering.writing))
+            meter::render(self.files.config.limits.render_seconds, || self.body.text(&rendering.writing))
                 .transpose()
         });
         text.map_err(|error| self.explained(error))

@@ -21,7 +21,7 @@ impl Prepared {
             for read in &names.reads {
                 let root = read.root.as_str();
                 let is_known = self.prompt.variable(root).is_some()
-                    || self.namespaces.contains_key(root)
+                    || self.names.namespaces.contains_key(root)
                     || root == SYSTEM
                     || self.is_session(root)
                     || FUNCTIONS.contains(&root)
@@ -38,21 +38,21 @@ impl Prepared {
 
     /// What is reported of the namespaces that nothing filled. A hook may still fill them.
     pub(super) fn unprovided_in(&self, variables: &Variables, context: &Arc<Context>) -> Vec<Diagnostic> {
-        if self.unprovided.is_empty() || !self.prompt.hooks.is_empty() {
+        if self.names.unprovided.is_empty() || !self.prompt.hooks.is_empty() {
             return Vec::new();
         }
         let scope = self.scope(variables, context);
         let is_empty = |name: &str| {
-            scope.layer(name) == Some(Layer::Defaults) && self.defaults.variables.value(name).is_none()
+            scope.layer(name) == Some(Layer::Defaults) && self.files.defaults.variables.value(name).is_none()
         };
-        let empty = self.unprovided.iter().filter(|(name, _)| is_empty(name));
+        let empty = self.names.unprovided.iter().filter(|(name, _)| is_empty(name));
         empty.map(|(name, place)| self.no_provider(name, place)).collect()
     }
 
     /// What is reported of them without a render.
     pub(super) fn all_unprovided(&self) -> impl Iterator<Item = Diagnostic> + '_ {
-        let empty = self.unprovided.iter();
-        let empty = empty.filter(|(name, _)| self.defaults.variables.value(name).is_none());
+        let empty = self.names.unprovided.iter();
+        let empty = empty.filter(|(name, _)| self.files.defaults.variables.value(name).is_none());
         empty.map(|(name, place)| self.no_provider(name, place))
     }
 

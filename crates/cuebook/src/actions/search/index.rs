@@ -55,7 +55,7 @@ impl Entry {
         let fields = [&outline.title, &outline.name, &outline.description, &category, &outline.preview];
         for (index, field) in fields.into_iter().enumerate() {
             if index > 0 {
-                ends[index - 1] = u32::try_from(all.len()).unwrap_or(u32::FILE_BYTES);
+                ends[index - 1] = u32::try_from(all.len()).unwrap_or(u32::MAX);
                 all.push(' ');
             }
             all.push_str(&cut(field));
@@ -260,7 +260,7 @@ impl SpaceIndex {
             let modified =
                 metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
             let modified =
-                modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::FILE_BYTES));
+                modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
             let entry = Entry { stamp, modified, ..Entry::new(self.kind, &id, rank, &bytes) };
             new.files.insert(name, Arc::new(entry));
         }
