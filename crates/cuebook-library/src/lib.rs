@@ -17,4 +17,4 @@ pub mod overrides;
 pub mod trust;
 
 pub(crate) use cuebook_prompt::{chat, prompt, template, variables};
-pub(crate) use cuebook_text::{error, files, json, limits, node, sha256, source, yaml};
+pub(crate) use cuebook_text::{error, files, json, limits, node, reader, sha256, source, yaml};

@@ -11,6 +11,8 @@ pub mod json;
 #[doc(hidden)]
 pub mod limits;
 pub mod node;
+#[doc(hidden)]
+pub mod reader;
 pub mod redact;
 pub mod settings;
 #[doc(hidden)]

@@ -1,14 +1,15 @@
 //! From front matter to a [`Definition`]. Everything that is wrong is found at once; what is merely strange is noted.
 
+use std::ops::{Deref, DerefMut};
+
 use serde_json::{Map, Number, Value as Json};
 
 use super::reference::Fault;
 use super::{DEFAULT_ENGINE, DEFAULT_PARSER, Definition, Format};
 use crate::chat;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
-use crate::json::{MAX_FINDINGS, quoted};
+use crate::error::{Code, Diagnostic, ErrorKind, Result};
 use crate::node::{Data, Key, Node, to_object};
-use crate::source::Place;
+use crate::reader::{Notation, ValueReader, unknown_key};
 use crate::yaml::{self, Scalar};
 
 const TOP_KEYS: [&str; 9] =
@@ -17,38 +18,49 @@ const TOP_KEYS: [&str; 9] =
 /// Reads front matter whose references have been followed. Trees of sections have theirs read by it, too.
 #[doc(hidden)]
 pub struct FrontMatterReader {
-    /// The code of what is wrong.
-    code: Code,
-    faults: Vec<Fault>,
-    notes: Vec<Diagnostic>,
+    values: ValueReader,
+    /// The kind of the first fault, if it is a special one.
+    first_kind: Option<&'static str>,
+}
+
+impl Deref for FrontMatterReader {
+    type Target = ValueReader;
+
+    fn deref(&self) -> &ValueReader {
+        &self.values
+    }
+}
+
+impl DerefMut for FrontMatterReader {
+    fn deref_mut(&mut self) -> &mut ValueReader {
+        &mut self.values
+    }
 }
 
 impl FrontMatterReader {
     /// A reader that adds to what is known to be wrong.
     pub(super) fn new(faults: Vec<Fault>) -> FrontMatterReader {
-        FrontMatterReader { code: Code::BadPrompty, faults, notes: Vec::new() }
+        let mut reader = FrontMatterReader::with(Code::BadPrompty);
+        faults.into_iter().for_each(|(diagnostic, kind)| reader.fault(diagnostic, kind));
+        reader
     }
 
     /// A reader of a tree of sections.
     #[doc(hidden)]
     pub fn for_sections() -> FrontMatterReader {
-        FrontMatterReader { code: Code::BadSection, faults: Vec::new(), notes: Vec::new() }
+        FrontMatterReader::with(Code::BadSection)
     }
 
-    /// The code of what is wrong.
-    pub(crate) fn code(&self) -> Code {
-        self.code
+    fn with(code: Code) -> FrontMatterReader {
+        let values = ValueReader::new(code, ErrorKind::PromptRead, Notation::Yaml);
+        FrontMatterReader { values, first_kind: None }
     }
 
     /// The notes, if nothing was wrong.
     #[doc(hidden)]
-    pub fn finish(self) -> Result<Vec<Diagnostic>> {
-        let Some((_, kind)) = self.faults.first() else { return Ok(self.notes) };
-        let kind = *kind;
-        // An author who fixes the file wants all problems at once.
-        let diagnostics =
-            self.faults.into_iter().map(|(diagnostic, _)| diagnostic).chain(self.notes).collect();
-        Err(Error::all(ErrorKind::PromptRead, diagnostics).with("kind", kind))
+    pub fn finish(mut self) -> Result<Vec<Diagnostic>> {
+        let kind = self.first_kind.unwrap_or("invalid_definition");
+        self.values.finish().map_err(|error| error.with("kind", kind))
     }
 
     pub(super) fn definition(&mut self, root: &Node) -> Definition {
@@ -167,81 +179,30 @@ impl FrontMatterReader {
         (named(kind), strict, options)
     }
 
-    /// Notes a fault of this kind.
+    /// Reports a fault of this kind.
     #[doc(hidden)]
     pub fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
-        if self.faults.len() < MAX_FINDINGS {
-            self.faults.push((diagnostic, kind));
+        if self.problems() == 0 {
+            self.first_kind = Some(kind);
         }
-    }
-
-    /// How many faults there are.
-    #[doc(hidden)]
-    pub fn faults(&self) -> usize {
-        self.faults.len()
-    }
-
-    pub(crate) fn note(&mut self, diagnostic: Diagnostic) {
-        if self.notes.len() < MAX_FINDINGS {
-            self.notes.push(diagnostic);
-        }
-    }
-
-    /// Notes something that is wrong.
-    #[doc(hidden)]
-    pub fn wrong(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(self.code, message).at(place.clone()).hint(hint);
-        self.fault(diagnostic, "invalid_definition");
-    }
-
-    /// Notes something that works, but probably not as meant.
-    #[doc(hidden)]
-    pub fn strange(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(self.code, message).severity(Severity::Warning);
-        self.note(diagnostic.at(place.clone()).hint(hint));
-    }
-
-    /// Notes that a value has another shape than is wanted here.
-    #[doc(hidden)]
-    pub fn mismatch(&mut self, node: &Node, what: &str, wanted: &str, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(self.code, format!("{what} must be {wanted}"))
-            .at(node.opening())
-            .label(format!("this is {}", node.describe()))
-            .hint(hint);
-        self.fault(diagnostic, "invalid_definition");
+        self.problem(diagnostic);
     }
 
     /// Notes an unknown key.
     #[doc(hidden)]
     pub fn extra(&mut self, owner: &str, key: &Key, known: &[&str]) {
-        let near = nearest(&key.name, known.iter().copied());
-        let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
-        let message = format!("unknown key {} in {owner}", quoted(&key.name));
-        self.note(Diagnostic::new(Code::UnknownKey, message).hint(hint).at(key.place.clone()));
+        self.note(unknown_key(Code::UnknownKey, owner, key, known));
     }
 
     /// A text; null is no value. What could not be found in the environment has been reported.
     #[doc(hidden)]
     pub fn text(&mut self, node: &Node, what: &str) -> Option<String> {
-        match &node.data {
-            Data::Text(text) => Some(text.clone()),
-            Data::Null => None,
-            Data::Bool(_) | Data::Number(_) => {
-                let hint = format!("put it in quotes: \"{}\"", node.place.text());
-                self.mismatch(node, what, "a string", hint);
-                None
-            }
-            Data::List(_) | Data::Map(_) => {
-                let hint = "write a string after the colon; quote it if it begins with `{` or `[`";
-                self.mismatch(node, what, "a string", hint);
-                None
-            }
-        }
+        if node.is_null() { None } else { self.values.text(node, what).map(str::to_owned) }
     }
 
     #[doc(hidden)]
     pub fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
-        match (&node.data, spoken(node)) {
+        match (&node.data, environment_scalar(node)) {
             (Data::Bool(value), _) => Some(*value),
             (_, Some(Scalar::Bool(value))) => Some(value),
             (Data::Null, _) => None,
@@ -254,7 +215,7 @@ impl FrontMatterReader {
 
     #[doc(hidden)]
     pub fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
-        match (&node.data, spoken(node)) {
+        match (&node.data, environment_scalar(node)) {
             (Data::Number(number), _) => Some(number.clone()),
             (_, Some(Scalar::Number(number))) => Some(number),
             (Data::Null, _) => None,
@@ -268,14 +229,7 @@ impl FrontMatterReader {
     /// The entries of a map; null has none.
     #[doc(hidden)]
     pub fn entries<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Key, Node)] {
-        match &node.data {
-            Data::Map(entries) => entries,
-            Data::Null => &[],
-            _ => {
-                self.mismatch(node, what, "a map", "write `key: value`, one per line and indented");
-                &[]
-            }
-        }
+        if node.is_null() { &[] } else { self.values.object(node, what).unwrap_or_default() }
     }
 
     /// A map as it was written.
@@ -287,18 +241,11 @@ impl FrontMatterReader {
     /// The elements of a list; null has none.
     #[doc(hidden)]
     pub fn items<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
-        match &node.data {
-            Data::List(items) => items,
-            Data::Null => &[],
-            _ => {
-                self.mismatch(node, what, "a list", "write […], even around one element");
-                &[]
-            }
-        }
+        if node.is_null() { &[] } else { self.values.list(node, what).unwrap_or_default() }
     }
 }
 
 /// What a text of the environment means. There everything is text, so numbers and booleans come in that form.
-fn spoken(node: &Node) -> Option<Scalar> {
+fn environment_scalar(node: &Node) -> Option<Scalar> {
     node.text().filter(|_| node.from_environment).map(|text| yaml::resolve(text.trim()))
 }

@@ -2,48 +2,44 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::ops::{Deref, DerefMut};
 
 use super::Action;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
-use crate::json::{MAX_FINDINGS, quoted};
+use crate::error::{Code, Diagnostic, ErrorKind, Result};
+use crate::json::quoted;
 use crate::node::{Data, Key, Node};
 use crate::overrides::JsonText;
+use crate::reader::{Notation, ValueReader};
 use crate::source::Place;
 
-/// Collects problems, so that all of them are reported at once.
-#[derive(Default)]
+/// Reads the values of an override file.
 #[doc(hidden)]
-pub struct OverridesReader {
-    found: Vec<Diagnostic>,
+pub struct OverridesReader(ValueReader);
+
+impl Default for OverridesReader {
+    fn default() -> Self {
+        OverridesReader(ValueReader::new(Code::BadOverride, ErrorKind::Overrides, Notation::Json))
+    }
+}
+
+impl Deref for OverridesReader {
+    type Target = ValueReader;
+
+    fn deref(&self) -> &ValueReader {
+        &self.0
+    }
+}
+
+impl DerefMut for OverridesReader {
+    fn deref_mut(&mut self) -> &mut ValueReader {
+        &mut self.0
+    }
 }
 
 impl OverridesReader {
     /// Whether nothing was wrong so far.
     pub(super) fn finish(&mut self) -> Result<()> {
-        if self.found.is_empty() {
-            return Ok(());
-        }
-        Err(Error::all(ErrorKind::Overrides, std::mem::take(&mut self.found)))
-    }
-
-    pub(super) fn wrong(&mut self, place: &Place, message: &str, hint: &str) {
-        self.note(|| Diagnostic::new(Code::BadOverride, message).at(place.clone()).hint(hint));
-    }
-
-    /// Notes that a value has another type than is wanted here. A list or object is underlined at its beginning only.
-    fn mismatch(&mut self, node: &Node, what: &str, wanted: &str, hint: &str) {
-        self.note(|| {
-            Diagnostic::new(Code::BadOverride, format!("{what} must be {wanted}"))
-                .at(node.opening())
-                .label(format!("this is {}", kind_of(node)))
-                .hint(hint)
-        });
-    }
-
-    fn note(&mut self, diagnostic: impl FnOnce() -> Diagnostic) {
-        if self.found.len() < MAX_FINDINGS {
-            self.found.push(diagnostic());
-        }
+        self.0.finish().map(drop)
     }
 
     pub(super) fn version(&mut self, root: &Node, version: u64) {
@@ -54,7 +50,7 @@ impl OverridesReader {
             Some(other) => {
                 let found = match &other.data {
                     Data::Number(number) => number.to_string(),
-                    _ => kind_of(other).to_owned(),
+                    _ => Notation::Json.describe(other).to_owned(),
                 };
                 let message = format!("unknown version {found} of an override file");
                 self.wrong(&other.opening(), &message, &hint);
@@ -70,35 +66,12 @@ impl OverridesReader {
             Some(node) if node.text() == Some(wanted) => {}
             Some(node) => {
                 let message = format!("the path says that the file overrides the {what} {}", quoted(wanted));
-                self.note(|| {
+                self.problem(
                     Diagnostic::new(Code::BadOverride, message)
                         .at(node.opening())
                         .label("the file says something else")
-                        .hint(hint)
-                });
-            }
-        }
-    }
-
-    /// Notes keys that mean nothing: what they were meant to say would be lost.
-    pub(super) fn known_keys(&mut self, node: &Node, owner: &str, known: &[&str]) {
-        let Data::Map(entries) = &node.data else { return };
-        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
-            self.note(|| {
-                let near = nearest(&key.name, known.iter().copied());
-                let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
-                let message = format!("unknown key {} in {owner}", quoted(&key.name));
-                Diagnostic::new(Code::BadOverride, message).at(key.place.clone()).hint(hint)
-            });
-        }
-    }
-
-    pub(super) fn object<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [(Key, Node)]> {
-        match &node.data {
-            Data::Map(entries) => Some(entries),
-            _ => {
-                self.mismatch(node, what, "an object", "write {…} with its fields");
-                None
+                        .hint(hint),
+                );
             }
         }
     }
@@ -114,21 +87,13 @@ impl OverridesReader {
     /// The elements of an array in a field; none if it is not there or null.
     pub(super) fn items<'n>(&mut self, node: &'n Node, field: &str, what: &str) -> &'n [Node] {
         match node.get(field) {
-            Some(Node { data: Data::List(items), .. }) => items,
-            Some(value) if !value.is_null() => {
-                self.mismatch(value, what, "an array", "write […], even around one element");
-                &[]
-            }
+            Some(value) if !value.is_null() => self.list(value, what).unwrap_or_default(),
             _ => &[],
         }
     }
 
     pub(super) fn string(&mut self, node: &Node, what: &str) -> Option<String> {
-        let text = node.text();
-        if text.is_none() {
-            self.mismatch(node, what, "a string", "write a string here, or remove it");
-        }
-        text.map(str::to_owned)
+        self.text(node, what).map(str::to_owned)
     }
 
     /// A string in a field; none if it is not there or null.
@@ -274,13 +239,13 @@ impl OverridesReader {
             None => {
                 seen.insert(key, place);
             }
-            Some(first) => self.note(|| {
+            Some(first) => self.problem(
                 Diagnostic::new(Code::BadOverride, format!("two entries override the same {what}"))
                     .at(place)
                     .label("second one here")
                     .related(first.clone(), "first one here")
-                    .hint("merge them")
-            }),
+                    .hint("merge them"),
+            ),
         }
     }
 
@@ -300,18 +265,5 @@ impl OverridesReader {
             let hint = format!("add one of {}, or remove the entry", fields.join(", "));
             self.wrong(&node.opening(), &format!("{owner} changes nothing"), &hint);
         }
-    }
-}
-
-/// What a value is, in the words of JSON.
-fn kind_of(node: &Node) -> &'static str {
-    match &node.data {
-        Data::Null => "null",
-        Data::Bool(true) => "true",
-        Data::Bool(false) => "false",
-        Data::Number(_) => "a number",
-        Data::Text(_) => "a string",
-        Data::List(_) => "an array",
-        Data::Map(_) => "an object",
     }
 }

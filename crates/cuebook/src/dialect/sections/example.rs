@@ -73,7 +73,7 @@ impl SectionsReader {
     ) -> Option<TaskExample> {
         let mut objective = heading.map(str::to_owned);
         let (mut steps, mut outcome) = (Vec::new(), None);
-        let faults = self.faults();
+        let faults = self.problems();
         for (key, node) in self.entries(node, &format!("`{at}`")) {
             match key.name.as_str() {
                 "objective" => objective = self.text(node, &format!("`{at}.objective`")).or(objective),
@@ -95,11 +95,11 @@ impl SectionsReader {
         if outcome.is_none() {
             missing("`outcome`", "write `outcome: …`, the result of the task");
         }
-        if steps.is_empty() && faults == self.faults() {
+        if steps.is_empty() && faults == self.problems() {
             let hint = "write `steps: [{tool: …, description: …, input: …, output: …}]`";
             self.wrong(&node.opening(), format!("`{at}` has no `steps`"), hint);
         }
-        if faults != self.faults() {
+        if faults != self.problems() {
             return None;
         }
         Some(TaskExample { objective: objective?.trim().to_owned(), outcome: outcome?, steps })
