@@ -16,10 +16,10 @@ pub mod render;
 
 pub use cuebook_library::{items, library, notation, overrides, trust};
 pub use cuebook_prompt::{chat, prompt, template, tokens, variables};
+pub(crate) use cuebook_text::yaml;
 pub use cuebook_text::{error, files, redact, settings, source};
 #[doc(hidden)]
 pub use cuebook_text::{json, limits, node, reader, sha256, trace};
-pub(crate) use cuebook_text::yaml;
 
 pub use book::{Book, Freshness, Listing, RenderBuilder};
 pub use chat::Message;

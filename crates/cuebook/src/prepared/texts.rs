@@ -28,8 +28,8 @@ impl TextRenderer<'_> {
             prepared.unknown_in(variables, context.unknown)?;
             let given = prepared.given(variables);
             let before = scope.take().and_then(|mut scope| scope.give(given.clone()).then_some(scope));
-            let mut current =
-                before.unwrap_or_else(|| Scope::new(prepared.names.declared.clone(), given, context.clone(), None));
+            let mut current = before
+                .unwrap_or_else(|| Scope::new(prepared.names.declared.clone(), given, context.clone(), None));
             let text = prepared.plain_text(variables, &current)?;
             // The caller can write to its variables again.
             if current.give(Variables::new()) {

@@ -259,8 +259,7 @@ impl SpaceIndex {
             let Ok(bytes) = read else { continue };
             let modified =
                 metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-            let modified =
-                modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
+            let modified = modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
             let entry = Entry { stamp, modified, ..Entry::new(self.kind, &id, rank, &bytes) };
             new.files.insert(name, Arc::new(entry));
         }
