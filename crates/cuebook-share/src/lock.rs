@@ -5,11 +5,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::source::Source as Text;
+use cuebook::node::{Data, Key, Node};
+use cuebook::reader::{Notation, ValueReader};
+use cuebook::source::{Place, Source as Text};
 use cuebook::trust::{ContentDigest, PackFile};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use crate::source::Source;
 
@@ -18,10 +20,12 @@ pub const LOCK_FILE: &str = "cuebook.lock";
 /// Bytes of the file: 10,000 packages with 60 files each.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 /// The version of the format.
-const VERSION: i64 = 1;
+const VERSION: u64 = 1;
 const HEADER: &str =
     "# Written by `cuebook add`, `update` and `remove`. Keep this file in version control.\n";
 const KEYS: [&str; 8] = ["name", "type", "version", "source", "commit", "key", "digest", "files"];
+/// How messages name a package.
+const PACKAGE: &str = "the package";
 const RESTORE: &str = "restore the file from version control, or remove it and add the packages again";
 
 /// What a package is.
@@ -34,6 +38,9 @@ pub enum PackageKind {
 }
 
 impl PackageKind {
+    /// All of them.
+    const ALL: [PackageKind; 2] = [PackageKind::Pack, PackageKind::Skill];
+
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,7 +86,8 @@ pub struct PackageLock {
 impl PackageLock {
     /// Reads the file.
     pub fn read(text: &Arc<Text>) -> Result<PackageLock> {
-        Reader { text, wrong: Vec::new() }.read()
+        let values = ValueReader::new(Code::BadPackageLock, ErrorKind::Pack, Notation::Toml);
+        LockReader(values.with_hint(RESTORE)).read(text)
     }
 
     /// The packages, packs first, in the order of their names.
@@ -165,121 +173,77 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-struct Reader<'t> {
-    text: &'t Arc<Text>,
-    wrong: Vec<Diagnostic>,
-}
+/// Reads the file. Whatever is wrong with it, its hint is to restore it.
+struct LockReader(ValueReader);
 
-impl Reader<'_> {
-    fn read(mut self) -> Result<PackageLock> {
-        let root = DeTable::parse(self.text.text()).map_err(|error| {
-            let message = error.message().lines().next().unwrap_or_default().to_owned();
-            let diagnostic = Diagnostic::new(Code::BadPackageLock, message).hint(RESTORE);
-            let diagnostic = match error.span() {
-                Some(span) => diagnostic.at(self.text.place(span)),
-                None => diagnostic.file(self.text.name()),
-            };
-            Error::new(ErrorKind::Pack, diagnostic)
-        })?;
-        let root = root.into_inner();
-        self.unknown(&root, &["version", "package"], "");
+impl LockReader {
+    fn read(mut self, text: &Arc<Text>) -> Result<PackageLock> {
+        let root = parse(text)?;
+        self.0.known_keys(&root, "the lockfile", &["version", "package"]);
         match root.get("version") {
-            Some(version)
-                if version.as_ref().as_integer().and_then(|n| n.as_str().parse().ok()) == Some(VERSION) => {}
+            Some(Node { data: Data::Number(number), .. }) if number.as_u64() == Some(VERSION) => {}
             Some(version) => {
                 let message = format!("`version` must be {VERSION}");
-                self.problem(version.span(), message, "use the version of Cuebook that wrote the file");
+                self.0.wrong(&version.place, message, "use the version of Cuebook that wrote the file");
             }
-            None => self.problem(0..0, "`version` is missing".to_owned(), RESTORE),
+            None => self.0.wrong(&text.place(0..0), "`version` is missing", RESTORE),
         }
         let mut packages = BTreeMap::new();
-        match root.get("package").map(|found| (found.span(), found.as_ref())) {
-            None => {}
-            Some((_, DeValue::Array(list))) => {
-                for entry in list.iter() {
-                    if let Some(package) = self.package(entry) {
-                        let key = (package.kind, package.name.clone());
-                        let message =
-                            format!("two packages are the {} `{}`", package.kind.as_str(), package.name);
-                        if packages.insert(key, package).is_some() {
-                            self.problem(entry.span(), message, "remove one of them");
-                        }
-                    }
+        let list = root.get("package").and_then(|list| self.0.list(list, "`package`"));
+        for entry in list.unwrap_or_default() {
+            if let Some(package) = self.package(entry) {
+                let key = (package.kind, package.name.clone());
+                let message = format!("two packages are the {} `{}`", package.kind.as_str(), package.name);
+                if packages.insert(key, package).is_some() {
+                    self.0.wrong(&entry.place, message, "remove one of them");
                 }
             }
-            Some((span, _)) => self.problem(span, "`package` must be a list of tables".to_owned(), RESTORE),
         }
-        if self.wrong.is_empty() {
-            Ok(PackageLock { packages })
-        } else {
-            Err(Error::all(ErrorKind::Pack, self.wrong))
-        }
+        self.0.finish().map(|_| PackageLock { packages })
     }
 
-    fn problem(&mut self, span: std::ops::Range<usize>, message: String, hint: impl Into<String>) {
-        let place = self.text.place(span);
-        self.wrong.push(Diagnostic::new(Code::BadPackageLock, message).at(place).hint(hint.into()));
-    }
-
-    fn unknown(&mut self, table: &DeTable<'_>, known: &[&str], within: &str) {
-        for key in table.keys().filter(|key| !known.contains(&key.as_ref().as_ref())) {
-            let near = did_you_mean(&nearest(key.as_ref(), known.iter().copied()));
-            let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
-            self.problem(key.span(), format!("unknown key `{}`{within}", key.as_ref()), hint);
-        }
-    }
-
-    fn package(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<LockedPackage> {
-        let DeValue::Table(table) = entry.as_ref() else {
-            self.problem(entry.span(), "a package must be a table".to_owned(), RESTORE);
-            return None;
-        };
-        self.unknown(table, &KEYS, " of a package");
-        let before = self.wrong.len();
-        let name = self.needed(table, entry, "name");
-        let kind = self.needed(table, entry, "type");
-        let source = self.needed(table, entry, "source");
-        let digest = self.needed(table, entry, "digest");
-        let version = self.optional(table, "version", |_| true, "a text");
+    fn package(&mut self, entry: &Node) -> Option<LockedPackage> {
+        self.0.object(entry, "a package")?;
+        self.0.known_keys(entry, "a package", &KEYS);
+        let before = self.0.problems();
+        let name = self.needed(entry, "name");
+        let kind = self.0.needed(entry, PACKAGE, "type", RESTORE);
+        let kind =
+            kind.and_then(|kind| self.0.one_of(kind, "`type`", &PackageKind::ALL.map(PackageKind::as_str)));
+        let source = self.needed(entry, "source");
+        let digest = self.needed(entry, "digest");
+        let version = self.optional(entry, "version", |_| true, "a string");
         let commit =
-            self.optional(table, "commit", |text| is_hex(text, 40) || is_hex(text, 64), "a commit hash");
-        let key = self.optional(table, "key", |text| is_hex(text, 16), "a fingerprint");
-        let files = self.files(table, entry);
-        if let Some((name, span)) = name.as_ref().filter(|(name, _)| !is_name(name)) {
-            self.problem(span.clone(), format!("`{name}` cannot be the name of a package"), RESTORE);
+            self.optional(entry, "commit", |text| is_hex(text, 40) || is_hex(text, 64), "a commit hash");
+        let key = self.optional(entry, "key", |text| is_hex(text, 16), "a fingerprint");
+        let files = self.files(entry);
+        if let Some((name, place)) = name.filter(|(name, _)| !is_name(name)) {
+            self.0.wrong(place, format!("`{name}` cannot be the name of a package"), RESTORE);
         }
-        let kind = kind.and_then(|(kind, span)| match kind.as_str() {
-            "pack" => Some(PackageKind::Pack),
-            "skill" => Some(PackageKind::Skill),
-            _ => {
-                self.problem(span, format!("`type` must be \"pack\" or \"skill\", not \"{kind}\""), RESTORE);
-                None
-            }
-        });
-        let source = source.and_then(|(source, span)| match Source::read(&source) {
+        let source = source.and_then(|(source, place)| match Source::read(source) {
             Ok(source) => Some(source),
             Err(error) => {
-                self.problem(span, error.diagnostic().message.clone(), RESTORE);
+                self.0.wrong(place, error.diagnostic().message.clone(), RESTORE);
                 None
             }
         });
-        if let (Some((digest, span)), Some(files)) = (&digest, &files)
-            && self.wrong.len() == before
+        if let (Some((digest, place)), Some(files)) = (digest, &files)
+            && self.0.problems() == before
             && *digest != files.digest()
         {
             let message = "the hashes of this package were edited by hand: `digest` does not fit `files`";
-            let name = name.as_ref().map_or("NAME", |(name, _)| name);
+            let name = name.map_or("NAME", |(name, _)| name);
             let hint = format!(
                 "restore the file from version control, or add the package again: cuebook remove {name}"
             );
-            self.problem(span.clone(), message.to_owned(), hint);
+            self.0.wrong(place, message, hint);
         }
-        if self.wrong.len() > before {
+        if self.0.problems() > before {
             return None;
         }
         Some(LockedPackage {
-            name: name?.0,
-            kind: kind?,
+            name: name?.0.to_owned(),
+            kind: *PackageKind::ALL.get(kind?)?,
             version,
             source: source?,
             commit,
@@ -288,69 +252,87 @@ impl Reader<'_> {
         })
     }
 
-    fn needed(
-        &mut self,
-        table: &DeTable<'_>,
-        entry: &Spanned<DeValue<'_>>,
-        key: &str,
-    ) -> Option<(String, std::ops::Range<usize>)> {
-        match table.get(key).map(|found| (found.span(), found.as_ref())) {
-            Some((span, DeValue::String(text))) => Some((text.to_string(), span)),
-            Some((span, _)) => {
-                self.problem(span, format!("`{key}` must be a text"), RESTORE);
-                None
-            }
-            None => {
-                self.problem(entry.span(), format!("the package has no `{key}`"), RESTORE);
-                None
-            }
-        }
+    /// A text that a package must have, with its place.
+    fn needed<'n>(&mut self, entry: &'n Node, key: &str) -> Option<(&'n str, &'n Place)> {
+        let found = self.0.needed(entry, PACKAGE, key, RESTORE)?;
+        self.0.text(found, &format!("`{key}`")).map(|text| (text, &found.place))
     }
 
     fn optional(
         &mut self,
-        table: &DeTable<'_>,
+        entry: &Node,
         key: &str,
         fits: impl Fn(&str) -> bool,
         what: &str,
     ) -> Option<String> {
-        let found = table.get(key)?;
-        match found.as_ref() {
-            DeValue::String(text) if fits(text) => Some(text.to_string()),
-            _ => {
-                self.problem(found.span(), format!("`{key}` must be {what}"), RESTORE);
-                None
-            }
+        let found = entry.get(key)?;
+        let text = found.text().filter(|text| fits(text));
+        if text.is_none() {
+            self.0.mismatch(found, &format!("`{key}`"), what, RESTORE);
         }
+        text.map(str::to_owned)
     }
 
-    fn files(&mut self, table: &DeTable<'_>, entry: &Spanned<DeValue<'_>>) -> Option<ContentDigest> {
-        let Some(found) = table.get("files") else {
-            self.problem(entry.span(), "the package has no `files`".to_owned(), RESTORE);
-            return None;
-        };
-        let DeValue::Table(list) = found.as_ref() else {
-            self.problem(found.span(), "`files` must be a table".to_owned(), RESTORE);
-            return None;
-        };
+    fn files(&mut self, entry: &Node) -> Option<ContentDigest> {
+        let list = self.0.needed(entry, PACKAGE, "files", RESTORE)?;
+        let list = self.0.object(list, "`files`")?;
         let mut files = Vec::new();
-        for (path, hash) in list.iter() {
-            let is_inside = path.as_ref().split('/').all(|part| !matches!(part, "" | "." | ".."));
-            match hash.as_ref() {
-                DeValue::String(sha256) if is_inside && is_hex(sha256, 64) => {
-                    files.push(PackFile { path: path.as_ref().to_string(), sha256: sha256.to_string() });
+        for (path, hash) in list {
+            let is_inside = path.name.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            match hash.text() {
+                Some(sha256) if is_inside && is_hex(sha256, 64) => {
+                    files.push(PackFile { path: path.name.clone(), sha256: sha256.to_owned() });
                 }
                 _ => {
                     let message = format!(
                         "`{}` must be a path inside the package with 64 hexadecimal digits",
-                        path.as_ref()
+                        path.name
                     );
-                    self.problem(path.span(), message, RESTORE);
+                    self.0.wrong(&path.place, message, RESTORE);
                 }
             }
         }
         Some(files.into_iter().collect())
     }
+}
+
+/// The values of the file, with their places.
+fn parse(text: &Arc<Text>) -> Result<Node> {
+    let root = DeTable::parse(text.text()).map_err(|error| {
+        let message = error.message().lines().next().unwrap_or_default().to_owned();
+        let diagnostic = Diagnostic::new(Code::BadPackageLock, message).hint(RESTORE);
+        let diagnostic = match error.span() {
+            Some(span) => diagnostic.at(text.place(span)),
+            None => diagnostic.file(text.name()),
+        };
+        Error::new(ErrorKind::Pack, diagnostic)
+    })?;
+    let place = text.place(root.span());
+    Ok(Node::new(entries(root.get_ref(), text), place))
+}
+
+fn entries(table: &DeTable<'_>, text: &Arc<Text>) -> Data {
+    let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+        let name = key.get_ref().to_string();
+        (Key { name, place: text.place(key.span()) }, node(value, text))
+    };
+    Data::Map(table.iter().map(entry).collect())
+}
+
+fn node(value: &Spanned<DeValue<'_>>, text: &Arc<Text>) -> Node {
+    let data = match value.get_ref() {
+        DeValue::String(string) => Data::Text(string.to_string()),
+        DeValue::Integer(number) => match number.as_str().parse::<i64>() {
+            Ok(number) => Data::Number(number.into()),
+            Err(_) => Data::Text(number.as_str().to_owned()),
+        },
+        DeValue::Float(number) => Data::Text(number.as_str().to_owned()),
+        DeValue::Datetime(time) => Data::Text(time.to_string()),
+        DeValue::Boolean(value) => Data::Bool(*value),
+        DeValue::Array(list) => Data::List(list.iter().map(|item| node(item, text)).collect()),
+        DeValue::Table(table) => entries(table, text),
+    };
+    Node::new(data, text.place(value.span()))
 }
 
 fn is_hex(text: &str, length: usize) -> bool {
@@ -419,10 +401,10 @@ mod tests {
         let text = sample().text();
         let cases: [(&str, &str, &str); 13] = [
             ("version = 1\n", "version = 2\n", "`version` must be 1"),
-            ("commit = ", "comit = ", "unknown key `comit` of a package"),
+            ("commit = ", "comit = ", "unknown key `comit` in a package"),
             ("name = \"review\"\n", "", "the package has no `name`"),
             ("\"review\"", "\"../review\"", "`../review` cannot be the name of a package"),
-            ("type = \"skill\"", "type = \"plugin\"", "`type` must be \"pack\" or \"skill\", not \"plugin\""),
+            ("type = \"skill\"", "type = \"plugin\"", "`type` must be \"pack\" or \"skill\", not `plugin`"),
             ("\"../review\"", "\"ftp://x/y\"", "the source `ftp://x/y` has the unknown scheme `ftp`"),
             ("\"pack.json\"", "\"../pack.json\"", "must be a path inside the package"),
             ("= \"0000", "= \"000", "must be a path inside the package with 64"),

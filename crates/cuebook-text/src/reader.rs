@@ -241,7 +241,7 @@ mod tests {
 
     fn reported(mut reader: ValueReader) -> Vec<(String, Option<String>)> {
         let error = reader.finish().unwrap_err();
-        error.diagnostics().map(|found| (found.message.clone(), found.hint.clone())).collect()
+        error.diagnostics().iter().map(|found| (found.message.clone(), found.hint.clone())).collect()
     }
 
     #[test]
