@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::library::Library;
+use cuebook::library::{Library, is_path};
 use cuebook::variables::Clock;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::diff::{Names, Version};
@@ -359,10 +359,6 @@ fn here(book: &Book, prompt: &str) -> String {
     let from_root = book.library().root().join(prompt);
     let is_source = is_path(prompt) && !Path::new(prompt).exists() && from_root.exists();
     if is_source { from_root.to_string_lossy().into_owned() } else { prompt.to_owned() }
-}
-
-fn is_path(prompt: &str) -> bool {
-    prompt.contains(['/', '\\']) || prompt.ends_with(".md") || prompt.ends_with(".prompty")
 }
 
 /// A path without links, as far as it exists.

@@ -267,7 +267,10 @@ const NAMED: &[(&str, usize, &str)] = &[
 #[test]
 fn few_places_name_a_built_in_dialect() {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?:&|== |!= )(?:TEMPLATE|PROMPTY|SECTIONS|DIRECTIVE)\b|BuiltIn::[A-Z][a-z]").unwrap()
+        Regex::new(
+            r"(?:&|== |!= )(?:TEMPLATE|PROMPTY|SECTIONS|DIRECTIVE|DOTPROMPT|SKILL)\b|BuiltIn::[A-Z][a-z]",
+        )
+        .unwrap()
     });
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for folder in crates() {
@@ -345,4 +348,12 @@ fn the_limit_of_a_file_has_one_place() {
         ["cuebook-hooks/src/http.rs", "cuebook-text/src/limits.rs"],
         "use cuebook_text::limits::FILE_BYTES; the other limit is one of bodies of HTTP"
     );
+}
+
+#[test]
+fn files_have_at_most_700_lines() {
+    let lines = |text: &str| text.lines().count();
+    let long: Vec<_> =
+        sources().into_iter().filter(|(_, text)| lines(text) > 700).map(|(name, _)| name).collect();
+    assert_eq!(long, Vec::<String>::new(), "split them by concept");
 }

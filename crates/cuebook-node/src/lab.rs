@@ -62,7 +62,7 @@ impl Project {
 
     /// Compares two prompts.
     pub fn diff(&self, given: &Arguments) -> Result<Json> {
-        let (book, clock) = (self.with_paths(), diff::moment());
+        let (book, clock) = (self.with_paths(), diff::stopped_clock());
         let (variables, context) = (given.variables(), given.context()?);
         let version = |wanted: &str| -> Result<Version<'_>> {
             let version = Version::find(book, wanted, &context, &clock)?;

@@ -92,7 +92,7 @@ impl Book {
     ) -> PyResult<Py<PyAny>> {
         let inputs = inputs(py, variables, context)?;
         let compared = py.detach(|| {
-            let (book, clock) = (self.with_paths(), diff::moment());
+            let (book, clock) = (self.with_paths(), diff::stopped_clock());
             let version = |wanted: &str| -> Result<Version<'_>> {
                 let version = Version::find(book, wanted, &inputs.context, &clock)?;
                 let known = inputs

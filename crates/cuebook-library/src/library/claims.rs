@@ -68,3 +68,9 @@ impl Claims {
         })
     }
 }
+
+/// Whether a user names a file and not an id.
+#[doc(hidden)]
+pub fn is_path(wanted: &str) -> bool {
+    wanted.contains(['/', '\\']) || wanted.ends_with(".md") || Claims::default().ends(wanted)
+}

@@ -103,7 +103,7 @@ fn section(reader: &mut OverridesReader, key: &Key, node: &Node) -> Option<Secti
     let is_unset = |field: &str| node.get(field).is_none_or(Node::is_null);
     if node.get("body").is_none() && is_unset("summary") && is_unset("visibility") {
         let hint = "add a `body`, a `summary` or a `visibility`, or remove the entry";
-        reader.wrong(&key.place, &format!("{owner} changes nothing"), hint);
+        reader.wrong(&key.place, format!("{owner} changes nothing"), hint);
     }
     let place = Some(key.place.clone());
     Some(SectionOverride { path, expected_hash: expected_hash?, body, summary, visibility, place })
@@ -274,7 +274,7 @@ fn changed_step(
         Some(index) => reader.index(index, "`index`")?,
         None => {
             let hint = "add the number of the step; the first step is 0";
-            reader.wrong(&node.opening(), &format!("{owner} has no `index`"), hint);
+            reader.wrong(&node.opening(), format!("{owner} has no `index`"), hint);
             return None;
         }
     };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cuebook::chat::wire::Api;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{ItemId, ItemType};
+use cuebook::library::is_path;
 use cuebook::prompt::{Model, Tool, ToolKind, Visibility};
 use cuebook::sections::disclosure;
 use cuebook::variables::{Context, UnknownVariables, Variables};
@@ -165,8 +166,7 @@ fn endpoint(connection: Option<&Json>) -> Option<(String, String)> {
 
 /// The file that a user named instead of the id of a prompt.
 pub(super) fn file_of(wanted: &str) -> Option<String> {
-    let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".md") || wanted.ends_with(".prompty");
-    let path = std::path::absolute(wanted).ok().filter(|path| is_path && path.exists())?;
+    let path = std::path::absolute(wanted).ok().filter(|path| is_path(wanted) && path.exists())?;
     Some(path.to_str()?.to_owned())
 }
 

@@ -53,7 +53,7 @@ impl OverridesReader {
                     _ => Notation::Json.describe(other).to_owned(),
                 };
                 let message = format!("unknown version {found} of an override file");
-                self.wrong(&other.opening(), &message, &hint);
+                self.wrong(&other.opening(), message, hint);
             }
         }
     }
@@ -62,7 +62,7 @@ impl OverridesReader {
     pub(super) fn same_name(&mut self, root: &Node, field: &str, what: &str, wanted: &str) {
         let hint = "the path must match `ns`, `prompt_key` and `tag`: fix one of them";
         match root.get(field) {
-            None => self.wrong(&root.opening(), &format!("the file has no `{field}`"), hint),
+            None => self.wrong(&root.opening(), format!("the file has no `{field}`"), hint),
             Some(node) if node.text() == Some(wanted) => {}
             Some(node) => {
                 let message = format!("the path says that the file overrides the {what} {}", quoted(wanted));
@@ -115,7 +115,7 @@ impl OverridesReader {
             self.wrong(
                 &node.opening(),
                 &message,
-                &format!("add a `{field}`: there is no original to take it from"),
+                format!("add a `{field}`: there is no original to take it from"),
             );
         }
         found
@@ -130,7 +130,7 @@ impl OverridesReader {
             Err(error) => {
                 let finding = error.diagnostic();
                 let hint = finding.hint.as_deref().unwrap_or_default();
-                self.wrong(&value.place, &format!("`{field}`: {}", finding.message), hint);
+                self.wrong(&value.place, format!("`{field}`: {}", finding.message), hint);
                 None
             }
         }
@@ -140,7 +140,7 @@ impl OverridesReader {
         let hint = "a hash has 64 digits: 0 to 9 and a to f";
         let Some(value) = node.get(field) else {
             let message = format!("{owner} has no `{field}`, the hash of the original text");
-            self.wrong(place, &message, hint);
+            self.wrong(place, message, hint);
             return None;
         };
         let Some(text) = value.text() else {
@@ -149,7 +149,7 @@ impl OverridesReader {
         };
         let is_digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
         if text.len() != 64 || !text.bytes().all(is_digit) {
-            self.wrong(&value.place, &format!("`{field}` is not a SHA-256 hash"), hint);
+            self.wrong(&value.place, format!("`{field}` is not a SHA-256 hash"), hint);
             return None;
         }
         Some(text.to_owned())
@@ -159,7 +159,7 @@ impl OverridesReader {
     pub(super) fn path(&mut self, node: &Node, what: &str, place: &Place) -> Option<Vec<String>> {
         let hint = "write the keys from the root to the section, such as [\"examples\", \"first\"]";
         let Some(value) = node.get("path") else {
-            self.wrong(place, &format!("{what} is missing"), hint);
+            self.wrong(place, format!("{what} is missing"), hint);
             return None;
         };
         let Data::List(items) = &value.data else {
@@ -167,7 +167,7 @@ impl OverridesReader {
             return None;
         };
         if items.is_empty() {
-            self.wrong(&value.opening(), &format!("{what} is empty"), hint);
+            self.wrong(&value.opening(), format!("{what} is empty"), hint);
             return None;
         }
         items.iter().map(|item| self.string(item, "a key of the path")).collect()
@@ -189,7 +189,7 @@ impl OverridesReader {
     pub(super) fn action(&mut self, node: &Node, owner: &str) -> Option<Action> {
         let words = "\"modify\", \"remove\" or \"append\"";
         let Some(action) = node.get("action") else {
-            self.wrong(&node.opening(), &format!("{owner} has no `action`"), &format!("add one: {words}"));
+            self.wrong(&node.opening(), format!("{owner} has no `action`"), format!("add one: {words}"));
             return None;
         };
         match action.text() {
@@ -212,7 +212,7 @@ impl OverridesReader {
                     Some(index) => self.index(index, "`index`"),
                     None => {
                         let hint = "add the number of the element; the first one is 0";
-                        self.wrong(&node.opening(), &format!("{owner} has no `index`"), hint);
+                        self.wrong(&node.opening(), format!("{owner} has no `index`"), hint);
                         None
                     }
                 };
@@ -220,7 +220,7 @@ impl OverridesReader {
                 Some(if word == "modify" { Action::Modify(index, hash) } else { Action::Remove(index, hash) })
             }
             _ => {
-                self.wrong(&action.opening(), &format!("`action` must be {words}"), "use one of them");
+                self.wrong(&action.opening(), format!("`action` must be {words}"), "use one of them");
                 None
             }
         }
@@ -255,7 +255,7 @@ impl OverridesReader {
         for (key, value) in entries {
             if fields.contains(&key.name.as_str()) && !value.is_null() {
                 let message = format!("`{}` has no effect with this `action`", key.name);
-                self.wrong(&key.place, &message, "remove it, or change the `action`");
+                self.wrong(&key.place, message, "remove it, or change the `action`");
             }
         }
     }
@@ -263,7 +263,7 @@ impl OverridesReader {
     pub(super) fn changes_something(&mut self, node: &Node, owner: &str, fields: &[&str]) {
         if fields.iter().all(|field| node.get(field).is_none_or(Node::is_null)) {
             let hint = format!("add one of {}, or remove the entry", fields.join(", "));
-            self.wrong(&node.opening(), &format!("{owner} changes nothing"), &hint);
+            self.wrong(&node.opening(), format!("{owner} changes nothing"), hint);
         }
     }
 }
