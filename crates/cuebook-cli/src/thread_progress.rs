@@ -446,7 +446,7 @@ fn failed_hook(reported: &Json, why: &str) -> String {
 }
 
 /// A number with commas between its thousands.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

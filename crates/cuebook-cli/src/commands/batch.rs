@@ -20,6 +20,7 @@ use crate::batch_progress::BatchProgress;
 use crate::inputs::{self, bad_input};
 use crate::interrupt::Interrupted;
 use crate::output::{Failure, Outcome, print_findings, print_json, say};
+use crate::thread_progress::grouped;
 
 pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
     if let Some(BatchCommand::Report(args)) = &args.command {
@@ -237,19 +238,6 @@ fn money(batch: &Batch, amount: Money) -> String {
 /// `1 row`, `1,200 rows`.
 fn count(number: u64, one: &str) -> String {
     format!("{} {one}{}", grouped(number), if number == 1 { "" } else { "s" })
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// What is known before anything is sent.
