@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
 use cuebook::sections::{FitStep, Fitting, Fold, SectionReport};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Rendered, Span, files};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Origin, Rendered, Span, files};
 use cuebook_lab::BookExt;
 use cuebook_lab::explain::{Answer, Explanation, Piece, Position, is_page, is_picture, label, page, picture};
 use cuebook_lab::ledger::Ledger;
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
-use crate::args::{ExplainArgs, Options};
+use crate::args::{ExplainArgs, Inputs, Options};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
 use crate::screen::{self, cut, file_name};
@@ -28,16 +28,7 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     }
     let book = options.book()?;
     let position = args.at.as_deref().map(Position::read).transpose()?;
-    let explanation = with_choice(&book, options, || {
-        let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
-        given.context.model = args.model.clone().or(given.context.model);
-        let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
-        given.remember()?;
-        if !options.json {
-            given.mention_unseen(explanation.rendered());
-        }
-        Ok(explanation)
-    })?;
+    let explanation = explanation(&book, args.prompt.as_deref(), &args.inputs, args.model.as_ref(), options)?;
     if !options.json {
         print_findings(explanation.rendered().notes());
     }
@@ -66,6 +57,26 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
         describe(&explanation, &mut anstream::stdout().lock())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Renders a prompt, and remembers its values for the next command.
+pub(super) fn explanation(
+    book: &Book,
+    prompt: Option<&str>,
+    values: &Inputs,
+    model: Option<&String>,
+    options: &Options,
+) -> cuebook::Result<Explanation> {
+    with_choice(book, options, || {
+        let mut given = inputs::read(prompt, values, book)?;
+        given.context.model = model.cloned().or(given.context.model);
+        let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
+        given.remember()?;
+        if !options.json {
+            given.mention_unseen(explanation.rendered());
+        }
+        Ok(explanation)
+    })
 }
 
 /// Writes the page or the picture.

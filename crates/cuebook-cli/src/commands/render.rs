@@ -8,10 +8,9 @@ use cuebook::Message;
 use cuebook::error::shell_word;
 use cuebook::source::Source;
 use cuebook::template::jinja::{Loader, Template};
-use cuebook_lab::BookExt;
 use serde_json::json;
 
-use super::{explain, with_choice};
+use super::explain;
 use crate::args::{FileStyle, Format, Options, RenderArgs};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
@@ -21,16 +20,8 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
         return chat(args, options);
     }
     let book = options.book()?;
-    let explanation = with_choice(&book, options, || {
-        let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
-        given.context.model = args.model.clone().or(given.context.model);
-        let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
-        given.remember()?;
-        if !options.json {
-            given.mention_unseen(explanation.rendered());
-        }
-        Ok(explanation)
-    })?;
+    let explanation =
+        explain::explanation(&book, args.prompt.as_deref(), &args.inputs, args.model.as_ref(), options)?;
     let rendered = explanation.rendered();
     if !options.json {
         print_findings(rendered.notes());
