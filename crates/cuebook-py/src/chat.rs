@@ -27,7 +27,7 @@ impl Rendered {
         let api = self.api(format).or_raise(py)?;
         let response = values::named(response, "response")?;
         let has_outputs = !self.explanation.rendered().prompt().outputs.is_empty();
-        read_reply(py, api, &response, has_outputs)
+        said(py, api, &response, has_outputs)
     }
 
     /// Asks a model with a function, runs the tools that it calls, and repeats until it answers.
@@ -54,7 +54,7 @@ impl Rendered {
                 let request =
                     Request { model: &model, messages: question.messages, tools: &offered, outputs };
                 let wire = body(api, &request).map_err(permanent)?;
-                let response = call_model(&ask, &wire.body, &raised).map_err(permanent)?;
+                let response = asked(&ask, &wire.body, &raised).map_err(permanent)?;
                 reply::read(api, &response, !outputs.is_empty()).map_err(permanent)
             })
             .most_turns(most_turns);
@@ -111,10 +111,10 @@ pub fn read_reply(
     has_outputs: bool,
 ) -> PyResult<Py<PyAny>> {
     let api = Api::choose(provider, api_type).or_raise(py)?;
-    read_reply(py, api, &values::named(response, "response")?, has_outputs)
+    said(py, api, &values::named(response, "response")?, has_outputs)
 }
 
-fn read_reply(py: Python<'_>, api: Api, response: &Json, has_outputs: bool) -> PyResult<Py<PyAny>> {
+fn said(py: Python<'_>, api: Api, response: &Json, has_outputs: bool) -> PyResult<Py<PyAny>> {
     let answer = reply::read(api, response, has_outputs).or_raise(py)?;
     let kind = match &answer.reply {
         reply::Reply::ToolCalls { .. } => "tool_calls",
@@ -142,7 +142,7 @@ fn halted(halt: Halt) -> Error {
 }
 
 /// Calls the function that asks. Its exception is raised as it is.
-fn call_model(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
+fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
     Python::attach(|py| {
         let called = json::to_python(py, body)
             .and_then(|body| calls::run(py, ask, PyTuple::new(py, [body])?))
