@@ -35,13 +35,28 @@ pub(crate) enum Asked {
 pub(crate) trait Asker: Sync {
     /// An error ends the batch.
     fn ask(&self, model: &PromptModel, key: Key, conversation: &[Message], question: &[u8]) -> Result<Asked>;
+
+    /// The same, with the place in the journal's index if no more answers are added.
+    fn ask_at(
+        &self,
+        model: &PromptModel,
+        key: Key,
+        conversation: &[Message],
+        question: &[u8],
+    ) -> Result<(Asked, Option<usize>)> {
+        self.ask(model, key, conversation, question).map(|asked| (asked, None))
+    }
+}
+
+fn asked(kept: Kept) -> Asked {
+    match kept {
+        Kept::Answered(answered) => Asked::Answered(answered),
+        Kept::Failed(failed) => Asked::Failed(failed.problem, failed.cost),
+    }
 }
 
 fn known(journal: &Journal, key: Key) -> Result<Option<Asked>> {
-    Ok(journal.get(key)?.map(|kept| match kept {
-        Kept::Answered(answered) => Asked::Answered(answered),
-        Kept::Failed(failed) => Asked::Failed(failed.problem, failed.cost),
-    }))
+    Ok(journal.get(key)?.map(asked))
 }
 
 /// The journal alone.
@@ -50,6 +65,13 @@ pub(crate) struct Recorded<'a>(pub(crate) &'a Journal);
 impl Asker for Recorded<'_> {
     fn ask(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<Asked> {
         Ok(known(self.0, key)?.unwrap_or(Asked::Open))
+    }
+
+    fn ask_at(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<(Asked, Option<usize>)> {
+        Ok(match self.0.get_at(key)? {
+            Some((slot, kept)) => (asked(kept), Some(slot)),
+            None => (Asked::Open, None),
+        })
     }
 }
 

@@ -27,6 +27,7 @@ use crate::pipeline::in_order;
 use crate::plan::{Form, Plan};
 use crate::problem::Problem;
 use crate::rows::{self, Row, Rows};
+use crate::sources::Sources;
 use crate::speaker::{Judge, Speaker};
 use crate::spend::Spend;
 use checked::Checker;
@@ -149,7 +150,8 @@ impl Batch {
     }
 
     pub(crate) fn line_maker(&self) -> LineMaker<'_> {
-        LineMaker { prefix: &self.plan.prefix, keeps_inputs: self.plan.keeps_inputs }
+        let has_sources = self.plan.output.is_some() && (self.plan.run || self.plan.sources);
+        LineMaker { prefix: &self.plan.prefix, keeps_inputs: self.plan.keeps_inputs, has_sources }
     }
 
     /// Opens the data, and checks its columns as far as its beginning says them.
@@ -336,9 +338,24 @@ impl Batch {
         let of = checked.map(|checked| checked.rows);
         let mut output = output;
         let mut written = Written::default();
-        let work = |row: &Row| self.line(row, are_texts, ended);
+        let maker = self.line_maker();
+        let sources = match &self.plan.output {
+            Some(path) if maker.has_sources => Some(Sources::open(path)?),
+            _ => None,
+        };
+        let mut counted = Counted::default();
+        let work = |row: &Row| self.line(row, are_texts, ended, sources.as_ref());
         let accept = |_: Row, made: Result<Made>| {
-            let made = made?;
+            let mut made = made?;
+            if counted.has(made.spoken.slot) {
+                maker.shared(&mut made.line, None);
+                made.spoken = Spoken::default();
+            }
+            for (judge, slot) in self.judges.iter().zip(&made.judged) {
+                if counted.has(*slot) {
+                    maker.shared(&mut made.line, Some(&judge.name));
+                }
+            }
             written.add(&made);
             output.write(made.line)?;
             progress.step(Stage::Write, written.rows, of, ended.spent);
@@ -349,6 +366,8 @@ impl Batch {
             let diagnostic = Diagnostic::new(Code::NotAsked, message).hint("run the same command again");
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         }
+        // A row in the output must find its sentences.
+        sources.as_ref().map_or(Ok(()), Sources::finish)?;
         output.finish()?;
         if let Some(journal) = &self.journal
             && ended.why.is_none()
@@ -359,15 +378,16 @@ impl Batch {
     }
 
     /// A row of the output.
-    fn line(&self, row: &Row, are_texts: bool, ended: &Ended) -> Result<Made> {
+    fn line(&self, row: &Row, are_texts: bool, ended: &Ended, sources: Option<&Sources>) -> Result<Made> {
         let maker = self.line_maker();
         let mut line = maker.begin(row);
         let outputs = self.speaker.outputs();
         let (shown, rendered) = self.shown(row, are_texts);
         let mut problem = None;
-        let shown = shown.unwrap_or_else(|error| {
+        let mut shown = shown.unwrap_or_else(|error| {
             problem = Some(Problem::of(&error));
-            Shown { form: self.plan.form.as_ref().map(|form| (form.column(), Json::Null)), hash: None }
+            let form = self.plan.form.as_ref().map(|form| (form.column(), Json::Null));
+            Shown { form, ..Shown::default() }
         });
         let mut spoken = Spoken::default();
         let mut judged: Vec<Option<Spoken>> = self.judges.iter().map(|_| None).collect();
@@ -376,6 +396,19 @@ impl Batch {
             spoken = self.speak(rendered, &asker)?;
             judged = self.judge(row, are_texts, (rendered, &spoken), &asker)?;
         }
+        if let (Some(rendered), Some(sources)) = (&rendered, sources) {
+            let asked = self.judges.iter().zip(&judged).filter(|(_, judged)| judged.is_some());
+            let judges: Vec<(&str, Rendered)> = asked
+                .filter_map(|(judge, _)| {
+                    let rendered = judge.render(row, are_texts, rendered, &spoken).ok()?;
+                    Some((judge.name.as_str(), rendered))
+                })
+                .collect();
+            let mut renders = vec![("", rendered)];
+            renders.extend(judges.iter().map(|(judge, rendered)| (*judge, rendered)));
+            shown.sources = sources.note(&renders)?;
+        }
+        let slots = judged.iter().map(|judged| judged.as_ref().and_then(|judged| judged.slot)).collect();
         if self.plan.run {
             maker.spoken(&mut line, &spoken, &outputs);
             let mut open = spoken.is_open;
@@ -392,15 +425,16 @@ impl Batch {
         }
         maker.shown(&mut line, shown);
         maker.problem(&mut line, problem.as_ref());
-        Ok(Made { line, problem, spoken })
+        Ok(Made { line, problem, spoken, judged: slots })
     }
 
     /// What a row renders to, and the render itself where a model or a judge needs it.
     fn shown(&self, row: &Row, are_texts: bool) -> (Result<Shown>, Option<Rendered>) {
-        if !self.plan.run && self.plan.form == Some(Form::Text) {
+        if !self.plan.run && !self.line_maker().has_sources && self.plan.form == Some(Form::Text) {
             let shown = self.speaker.render_text(row, are_texts).map(|text| Shown {
                 hash: Some(short_hash(&[text.as_bytes()])),
                 form: Some(("text", Json::String(text))),
+                sources: None,
             });
             return (shown, None);
         }
@@ -410,14 +444,14 @@ impl Batch {
         };
         let shown = || -> Result<Shown> {
             let hash = Some(self.speaker.hash(&rendered)?);
-            let Some(form) = &self.plan.form else { return Ok(Shown { form: None, hash }) };
+            let Some(form) = &self.plan.form else { return Ok(Shown { hash, ..Shown::default() }) };
             let value = match form {
                 Form::Text => json!(rendered.text()),
                 Form::Messages => rendered.messages()?.iter().map(Message::to_json).collect(),
                 Form::Wire(Some(name)) => rendered.wire_as(name)?.body,
                 Form::Wire(None) => rendered.wire()?.body,
             };
-            Ok(Shown { form: Some((form.column(), value)), hash })
+            Ok(Shown { form: Some((form.column(), value)), hash, sources: None })
         };
         (shown(), Some(rendered))
     }
@@ -428,6 +462,26 @@ struct Made {
     line: Line,
     problem: Option<Problem>,
     spoken: Spoken,
+    /// Where the journal has the answers of the judges.
+    judged: Vec<Option<usize>>,
+}
+
+/// The answers that rows of the output have counted, a bit for each place of the journal's index.
+#[derive(Default)]
+struct Counted(Vec<u64>);
+
+impl Counted {
+    /// Whether an earlier row has counted this answer. From now on, one has.
+    fn has(&mut self, slot: Option<usize>) -> bool {
+        let Some(slot) = slot else { return false };
+        let (word, bit) = (slot / 64, 1_u64 << (slot % 64));
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let has = self.0[word] & bit != 0;
+        self.0[word] |= bit;
+        has
+    }
 }
 
 impl Written {

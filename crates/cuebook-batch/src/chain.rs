@@ -29,6 +29,8 @@ pub(crate) struct Spoken {
     pub(crate) finish: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) problem: Option<Problem>,
+    /// Where the journal's index has its first question: rows with the same place share all answers.
+    pub(crate) slot: Option<usize>,
     /// Whether questions of it have no answer yet.
     pub(crate) is_open: bool,
 }
@@ -71,7 +73,9 @@ pub(crate) fn converse(model: &PromptModel, rendered: &Rendered, asker: &dyn Ask
             Err(error) => return Ok(result.failed(Problem::of(&error))),
         };
         let key = Key::of(model.chosen(), &question);
-        let answered = match asker.ask(model, key, &conversation, &question)? {
+        let (asked, slot) = asker.ask_at(model, key, &conversation, &question)?;
+        result.slot = result.slot.or(slot);
+        let answered = match asked {
             Asked::Answered(answered) => answered,
             Asked::Failed(problem, cost) => {
                 result.cost = result.cost + cost;

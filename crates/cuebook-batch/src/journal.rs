@@ -157,17 +157,23 @@ impl Journal {
     ///
     /// `CB905` or an error of files if the journal cannot be read.
     pub fn get(&self, key: Key) -> Result<Option<Kept>> {
-        let (places, run): (Vec<u64>, u64) = {
+        Ok(self.get_at(key)?.map(|(_, kept)| kept))
+    }
+
+    /// The same, with its place in the index. The place changes when answers are added.
+    pub(crate) fn get_at(&self, key: Key) -> Result<Option<(usize, Kept)>> {
+        let (places, run): (Vec<(usize, u64)>, u64) = {
             let state = self.state();
-            (state.index.places(key).map(|(_, place)| place).collect(), state.run)
+            (state.index.places(key).collect(), state.run)
         };
         let name = self.name();
         let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        for place in places {
+        for (slot, place) in places {
             let line = read_line(&reader, place).map_err(|error| files::io_error(&name, &error))?;
             let Ok(line) = serde_json::from_slice::<Json>(&line) else { continue };
             if line["key"].as_str().and_then(Key::read) == Some(key) {
-                return Ok(Kept::read(&line).filter(|kept| kept.counts_in(run)));
+                let kept = Kept::read(&line).filter(|kept| kept.counts_in(run));
+                return Ok(kept.map(|kept| (slot, kept)));
             }
         }
         Ok(None)

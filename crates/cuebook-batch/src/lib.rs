@@ -21,11 +21,14 @@
 //! | [`output`] | writes the output whole |
 //! | `batch` | the steps, and the batch interfaces of providers |
 //! | [`report`] | what an output says in numbers |
+//! | [`sources`] | which sentences of which files a row uses |
+//! | [`diff`] | what is different between two outputs, and why |
 
 mod asker;
 mod batch;
 mod chain;
 mod columns;
+pub mod diff;
 pub mod journal;
 mod key;
 mod kinds;
@@ -36,6 +39,7 @@ mod plan;
 mod problem;
 pub mod report;
 pub mod rows;
+pub mod sources;
 mod speaker;
 mod spend;
 

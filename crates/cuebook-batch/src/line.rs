@@ -15,6 +15,8 @@ pub(crate) struct LineMaker<'a> {
     pub(crate) prefix: &'a str,
     /// Whether the columns of the data are part of the output.
     pub(crate) keeps_inputs: bool,
+    /// Whether it says which sentences a row uses.
+    pub(crate) has_sources: bool,
 }
 
 /// What a prompt renders to.
@@ -23,6 +25,8 @@ pub(crate) struct Shown {
     /// The column and its value: the text, the messages or the body of a request.
     pub(crate) form: Option<(&'static str, Json)>,
     pub(crate) hash: Option<String>,
+    /// The hash of the sentences that it uses.
+    pub(crate) sources: Option<String>,
 }
 
 /// What one judge said, and the name of its columns.
@@ -52,6 +56,9 @@ impl LineMaker<'_> {
             line.insert(self.name(name), value);
         }
         line.insert(self.name("render_hash"), json!(shown.hash));
+        if self.has_sources {
+            line.insert(self.name("sources"), json!(shown.sources));
+        }
     }
 
     /// What the model said.
@@ -97,6 +104,21 @@ impl LineMaker<'_> {
             ("seconds", json!(spoken.milliseconds as f64 / 1000.0)),
         ] {
             line.insert(self.name(name), value);
+        }
+    }
+
+    /// Notes that an earlier row has counted this answer: of the model, or of a judge.
+    pub(crate) fn shared(&self, line: &mut Line, judge: Option<&str>) {
+        let names = match judge {
+            Some(judge) => vec![format!("{judge}_cost")],
+            None => ["input_tokens", "output_tokens", "cached_tokens", "cost", "seconds"]
+                .map(str::to_owned)
+                .to_vec(),
+        };
+        for name in names {
+            if let Some(value) = line.get_mut(&self.name(&name)) {
+                *value = if value.is_f64() { json!(0.0) } else { json!(0) };
+            }
         }
     }
 
@@ -152,7 +174,11 @@ impl LineMaker<'_> {
         if let Some(form) = form {
             kinds.push((self.name(form), if form == "text" { Kind::Text } else { Kind::Json }));
         }
-        kinds.extend(["render_hash", "error", "error_message"].map(|name| (self.name(name), Kind::Text)));
+        kinds.push((self.name("render_hash"), Kind::Text));
+        if self.has_sources {
+            kinds.push((self.name("sources"), Kind::Text));
+        }
+        kinds.extend(["error", "error_message"].map(|name| (self.name(name), Kind::Text)));
         kinds
     }
 
@@ -166,6 +192,7 @@ impl LineMaker<'_> {
         let mut names: Vec<String> =
             ["row", "render_hash", "error", "error_message"].map(str::to_owned).to_vec();
         names.extend(form.map(str::to_owned));
+        names.extend(self.has_sources.then(|| "sources".to_owned()));
         if let Some(outputs) = answers {
             let used = [
                 "answer",

@@ -63,6 +63,8 @@ pub struct Plan {
     pub prefix: String,
     /// Whether the columns of the data are part of the output.
     pub keeps_inputs: bool,
+    /// Whether the output says which sentences of which files each row uses. With `run` it always does.
+    pub sources: bool,
     /// Whether rows are asked though others are invalid.
     pub keep_going: bool,
     /// The most money that the run may cost, in all its processes.

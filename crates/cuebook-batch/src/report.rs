@@ -71,8 +71,12 @@ pub struct Report {
     pub cost: Option<Spread>,
     /// How long a row took, in seconds.
     pub seconds: Option<Spread>,
+    /// What each judge costs for a row, by the judge's name.
+    pub judges: Vec<(String, Spread)>,
     /// What was read and written.
     pub tokens: (u64, u64),
+    /// Of what was read, what a provider's cache had.
+    pub cached: u64,
     /// Columns of verdicts.
     pub verdicts: Vec<Verdict>,
     /// How far each two columns of verdicts agree.
@@ -133,11 +137,14 @@ pub fn report(path: &Path, wanted: &Wanted) -> Result<Report> {
         codes: Vec::new(),
         cost: None,
         seconds: None,
+        judges: Vec::new(),
         tokens: (0, 0),
+        cached: 0,
         verdicts: Vec::new(),
         agreements: Vec::new(),
     };
     let (mut costs, mut seconds) = (Vec::new(), Vec::new());
+    let mut judges: Vec<(String, Vec<f64>)> = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     while let Some(row) = rows.next_row() {
@@ -152,15 +159,28 @@ pub fn report(path: &Path, wanted: &Wanted) -> Result<Report> {
             count(&mut report.codes, code);
         }
         let amount = |name: &str| values.get(&own(name)).and_then(Json::as_f64);
-        let asked = amount("seconds").filter(|seconds| *seconds > 0.0);
-        seconds.extend(asked);
-        costs.extend(amount("cost").filter(|_| asked.is_some()));
+        let positive = |name: &str| amount(name).filter(|amount| *amount > 0.0);
+        seconds.extend(positive("seconds"));
+        // A row that no request was sent for has no cost: it is invalid, or an earlier row has the same answer.
+        let is_asked = ["seconds", "input_tokens", "cost"].iter().any(|name| positive(name).is_some());
+        costs.extend(amount("cost").filter(|_| is_asked));
+        for (name, judge) in judges_of(&values, &wanted.prefix) {
+            let cost = values.get(name).and_then(Json::as_f64).filter(|cost| *cost > 0.0);
+            match (judges.iter_mut().find(|(known, _)| known == judge), cost) {
+                (Some((_, costs)), cost) => costs.extend(cost),
+                (None, Some(cost)) => judges.push((judge.to_owned(), vec![cost])),
+                (None, None) => {}
+            }
+        }
         report.tokens.0 += amount("input_tokens").unwrap_or(0.0) as u64;
         report.tokens.1 += amount("output_tokens").unwrap_or(0.0) as u64;
+        report.cached += amount("cached_tokens").unwrap_or(0.0) as u64;
         note(&mut columns, &mut names, &values, wanted, report.rows);
     }
     report.cost = Spread::of(costs);
     report.seconds = Spread::of(seconds);
+    report.judges =
+        judges.into_iter().filter_map(|(judge, costs)| Some((judge, Spread::of(costs)?))).collect();
     for name in &wanted.verdicts {
         if !names.contains(name) {
             let hint = did_you_mean(&nearest(name, names.iter().map(String::as_str)))
@@ -193,7 +213,7 @@ pub fn report(path: &Path, wanted: &Wanted) -> Result<Report> {
 }
 
 /// Names of columns that are no verdicts.
-const PLAIN: [&str; 16] = [
+const PLAIN: [&str; 17] = [
     "row",
     "answer",
     "answer_outputs",
@@ -208,6 +228,7 @@ const PLAIN: [&str; 16] = [
     "messages",
     "wire",
     "render_hash",
+    "sources",
     "error",
     "error_message",
 ];
@@ -248,6 +269,14 @@ fn note(
             (column.rows, column.values) = (Vec::new(), Vec::new());
         }
     }
+}
+
+/// The columns with the costs of judges, and the names of the judges.
+fn judges_of<'a>(values: &'a Map<String, Json>, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    values.keys().filter_map(move |name| {
+        let judge = name.strip_prefix(prefix)?.strip_suffix("_cost")?;
+        values.contains_key(&format!("{prefix}{judge}_error")).then_some((name.as_str(), judge))
+    })
 }
 
 fn count(counts: &mut Vec<(String, u64)>, name: &str) {
@@ -293,6 +322,18 @@ impl Spread {
 }
 
 impl Report {
+    /// What the model and all judges have cost; `None` if nothing was asked.
+    pub fn total_cost(&self) -> Option<f64> {
+        let costs: Vec<f64> =
+            self.cost.iter().chain(self.judges.iter().map(|(_, cost)| cost)).map(|cost| cost.sum).collect();
+        (!costs.is_empty()).then(|| costs.iter().sum())
+    }
+
+    /// The share of the input tokens that a provider's cache had.
+    pub fn cached_share(&self) -> Option<f64> {
+        (self.tokens.0 > 0).then(|| self.cached as f64 / self.tokens.0 as f64)
+    }
+
     /// The report as scripts see it.
     pub fn to_json(&self) -> Json {
         let counts = |counts: &[(String, u64)]| -> Map<String, Json> {
@@ -315,9 +356,20 @@ impl Report {
             "seconds": self.seconds.map(Spread::to_json),
             "input_tokens": self.tokens.0,
             "output_tokens": self.tokens.1,
+            "cached_tokens": self.cached,
+            "cached_share": self.cached_share(),
+            "judges": self.judges.iter().map(|(judge, cost)| (judge.clone(), json!({"cost": cost.to_json()}))).collect::<Map<_, _>>(),
+            "total_cost": self.total_cost(),
             "verdicts": verdicts,
             "agreements": self.agreements.iter().map(Agreement::to_json).collect::<Vec<_>>(),
         })
+    }
+
+    /// What is spread over rows, with its name.
+    fn spreads(&self) -> Vec<(String, Spread)> {
+        let own = [("cost", self.cost), ("seconds", self.seconds)];
+        let own = own.into_iter().filter_map(|(name, spread)| Some((name.to_owned(), spread?)));
+        own.chain(self.judges.iter().map(|(judge, cost)| (format!("cost of judge {judge}"), *cost))).collect()
     }
 
     /// The report for people.
@@ -326,12 +378,23 @@ impl Report {
         for (code, count) in &self.codes {
             text.push_str(&format!("  {code}  {count}\n"));
         }
-        for (name, spread) in [("cost", self.cost), ("seconds", self.seconds)] {
-            if let Some(Spread { sum, mean, p50, p90, p99, max }) = spread {
-                text.push_str(&format!(
-                    "{name}: {sum:.6} in all; mean {mean:.6}, p50 {p50:.6}, p90 {p90:.6}, p99 {p99:.6}, max {max:.6}\n"
-                ));
-            }
+        for (name, spread) in self.spreads() {
+            let Spread { sum, mean, p50, p90, p99, max } = spread;
+            text.push_str(&format!(
+                "{name}: {sum:.6} in all; mean {mean:.6}, p50 {p50:.6}, p90 {p90:.6}, p99 {p99:.6}, max {max:.6}\n"
+            ));
+        }
+        if let (Some(total), false) = (self.total_cost(), self.judges.is_empty()) {
+            text.push_str(&format!("cost with judges: {total:.6} in all\n"));
+        }
+        if let Some(share) = self.cached_share() {
+            text.push_str(&format!(
+                "tokens: {} input, {} of them cached ({:.1} %), {} output\n",
+                self.tokens.0,
+                self.cached,
+                share * 100.0,
+                self.tokens.1
+            ));
         }
         for verdict in &self.verdicts {
             text.push_str(&format!("{}: {} rows", verdict.column, verdict.rows));

@@ -59,8 +59,8 @@ pub(super) fn page(report: &Report) -> String {
     let mut html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title>\
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\
-         <h1>{name}</h1><p>{} rows, {} errors; {} input and {} output tokens</p>",
-        report.rows, report.failed, report.tokens.0, report.tokens.1
+         <h1>{name}</h1><p>{} rows, {} errors; {} input tokens ({} of them cached) and {} output tokens</p>",
+        report.rows, report.failed, report.tokens.0, report.cached, report.tokens.1
     );
     if !report.codes.is_empty() {
         let codes: Vec<(String, f64)> =
@@ -69,6 +69,9 @@ pub(super) fn page(report: &Report) -> String {
     }
     if let Some(cost) = report.cost {
         html.push_str(&spread("Cost of a row", "", cost));
+    }
+    for (judge, cost) in &report.judges {
+        html.push_str(&spread(&format!("Cost of judge {}", escaped(judge)), "", *cost));
     }
     if let Some(seconds) = report.seconds {
         html.push_str(&spread("Seconds of a row", "seconds", seconds));

@@ -83,6 +83,9 @@ pub struct BatchArgs {
     /// Put this before the names of the columns that Cuebook adds
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub prefix: String,
+    /// Record which sentences of which files each row uses, for `batch diff`; --run always does
+    #[arg(long, requires = "out")]
+    pub sources: bool,
     /// Leave the columns of the data out of the output
     #[arg(long)]
     pub no_inputs: bool,
@@ -107,6 +110,38 @@ pub enum Via {
 pub enum BatchCommand {
     /// Report pass rates, agreement, costs and times of an output
     Report(ReportArgs),
+    /// Show which rows of two outputs are different, and which sentence of which file caused it
+    Diff(DiffOutputsArgs),
+}
+
+/// `batch diff`
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:
+  cuebook batch diff before.jsonl after.jsonl
+  cuebook batch diff before.jsonl after.jsonl --key id
+  cuebook batch diff before.jsonl after.jsonl --rows 20
+  cuebook batch diff before.jsonl after.jsonl --json
+
+Exit code 1 if the outputs are different, 2 after an error. More: cuebook help batch")]
+pub struct DiffOutputsArgs {
+    /// The first output: a .jsonl, .csv or .parquet file
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// The second output
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+    /// The column that is the same for the same row in both [default: the number of the row]
+    #[arg(long, value_name = "COLUMN")]
+    pub key: Option<String>,
+    /// A column with verdicts; repeatable [default: the columns of judges]
+    #[arg(long = "verdict", value_name = "COLUMN")]
+    pub verdicts: Vec<String>,
+    /// How many rows of each cause are shown
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    pub rows: usize,
+    /// The text before the names of the columns that Cuebook added
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub prefix: String,
 }
 
 /// `batch report`

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_batch::diff::WantedDiff;
 use cuebook_batch::output::{Lines, Output};
 use cuebook_batch::report::Wanted;
 use cuebook_batch::{Batch, Checked, Ended, Form, JudgePlan, Pending, Plan, Waiting, Written};
@@ -15,16 +16,18 @@ use cuebook_run::{Engine, Money, Settings, Watch as _};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
-use crate::args::{BatchArgs, BatchCommand, Format, Options, ReportArgs, Via};
+use crate::args::{BatchArgs, BatchCommand, DiffOutputsArgs, Format, Layout, Options, ReportArgs, Via};
 use crate::batch_progress::BatchProgress;
 use crate::inputs::{self, bad_input};
 use crate::interrupt::Interrupted;
-use crate::output::{Failure, Outcome, print_findings, print_json, say};
+use crate::output::{Failure, Outcome, failure, print_findings, print_json, say};
 use crate::thread_progress::grouped;
 
 pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
-    if let Some(BatchCommand::Report(args)) = &args.command {
-        return report(args, options);
+    match &args.command {
+        Some(BatchCommand::Report(args)) => return report(args, options),
+        Some(BatchCommand::Diff(args)) => return diff(args, options),
+        None => {}
     }
     let (Some(prompt), Some(data)) = (&args.prompt, &args.data) else {
         return Err(
@@ -61,6 +64,7 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
         context: given.context,
         prefix: args.prefix.clone(),
         keeps_inputs: !args.no_inputs,
+        sources: args.sources,
         keep_going: args.keep_going,
         limit: args.limit_spend.map(Money::from_units),
         concurrency: args.concurrency,
@@ -82,6 +86,28 @@ fn report(args: &ReportArgs, options: &Options) -> Outcome {
         false => crate::output::print_text(&report.to_text())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn diff(args: &DiffOutputsArgs, options: &Options) -> Outcome {
+    let wanted = WantedDiff {
+        key: args.key.clone(),
+        verdicts: args.verdicts.clone(),
+        prefix: args.prefix.clone(),
+        shown: args.rows,
+    };
+    let found = match cuebook_batch::diff::diff(&args.before, &args.after, &wanted) {
+        Ok(found) => found,
+        // A script must be able to tell a difference from a failure.
+        Err(error) => {
+            failure(&error.into(), options, Layout::Document);
+            return Ok(ExitCode::from(2));
+        }
+    };
+    match options.json {
+        true => print_json(&found.to_json())?,
+        false => crate::output::print_text(&found.to_text())?,
+    }
+    Ok(if found.is_same() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn form(args: &BatchArgs) -> Result<Option<Form>> {

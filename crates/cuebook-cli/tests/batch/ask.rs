@@ -88,7 +88,18 @@ fn rows_with_the_same_question_share_one_answer() {
     setup.project.write("data.jsonl", "{\"question\": \"row-1.\"}\n".repeat(12));
     assert!(setup.ask(&[]).status.success());
     assert_eq!(setup.mock.requests().len(), 1);
-    assert!(setup.lines("out.jsonl").iter().all(|row| row["answer"] == "answer to row-1"));
+    let rows = setup.lines("out.jsonl");
+    assert!(rows.iter().all(|row| row["answer"] == "answer to row-1"));
+    // The first row counts what it took, so that the sums are what was paid.
+    assert_eq!((&rows[0]["cost"], &rows[0]["input_tokens"]), (&json!(0.00007), &json!(20)));
+    for row in &rows[1..] {
+        assert_eq!(
+            (&row["cost"], &row["input_tokens"], &row["seconds"]),
+            (&json!(0.0), &json!(0), &json!(0.0))
+        );
+    }
+    let report = out(&setup.run(&["report", "out.jsonl"]));
+    assert!(report.contains("cost: 0.000070 in all; mean 0.000070"), "{report}");
 }
 
 #[test]

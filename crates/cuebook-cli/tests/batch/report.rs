@@ -26,6 +26,31 @@ fn a_report_has_rates_percentiles_and_agreement() {
 }
 
 #[test]
+fn a_report_has_the_costs_of_judges_and_of_jobs() {
+    let setup = Setup::echo();
+    // The batch interface of a provider says no time for a row.
+    let line = |row: usize| {
+        format!(
+            "{{\"row\":{row},\"answer\":\"a\",\"good_stars\":1,\"good_cost\":0.25,\"good_error\":null,\"input_tokens\":100,\
+             \"cached_tokens\":75,\"output_tokens\":2,\"cost\":0.5,\"seconds\":0.0,\"error\":null}}\n"
+        )
+    };
+    setup.project.write("out.jsonl", (1..=4).map(line).collect::<String>());
+    let text = out(&setup.run(&["report", "out.jsonl"]));
+    for expected in [
+        "cost: 2.000000 in all",
+        "cost of judge good: 1.000000 in all; mean 0.250000",
+        "cost with judges: 3.000000 in all",
+        "tokens: 400 input, 300 of them cached (75.0 %), 8 output",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json: Json = serde_json::from_str(&out(&setup.run(&["report", "out.jsonl", "--json"]))).unwrap();
+    assert_eq!((&json["total_cost"], &json["cached_share"]), (&Json::from(3.0), &Json::from(0.75)));
+    assert_eq!(json["judges"]["good"]["cost"]["sum"], 1.0);
+}
+
+#[test]
 fn values_stay_text_in_the_page() {
     let setup = Setup::echo();
     setup.project.write("out.jsonl", "{\"<b>\":\"<script>\"}\n".repeat(4));
