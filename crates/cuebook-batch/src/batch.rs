@@ -25,6 +25,7 @@ use crate::line::{Judged, Line, LineMaker, Shown};
 use crate::output::{self, Output};
 use crate::pipeline::in_order;
 use crate::plan::{Form, Plan};
+use crate::prefix::{ByPrefix, Prefix};
 use crate::problem::Problem;
 use crate::rows::{self, Row, Rows};
 use crate::sources::Sources;
@@ -163,6 +164,23 @@ impl Batch {
         Ok(rows)
     }
 
+    /// The rows in the order in which they are asked.
+    pub(crate) fn rows_to_ask(&self) -> Result<Box<dyn Rows + '_>> {
+        let rows = self.rows()?;
+        let are_texts = rows.are_texts();
+        Ok(match self.plan.by_prefix {
+            true => Box::new(ByPrefix::new(rows, move |row: &Row| self.prefix(row, are_texts))),
+            false => rows,
+        })
+    }
+
+    /// What the question of a row begins with; `None` if it cannot be asked.
+    fn prefix(&self, row: &Row, are_texts: bool) -> Option<Prefix> {
+        let model = self.speaker.model.as_ref()?;
+        let rendered = self.speaker.render(row, are_texts).ok()?;
+        model.messages(&rendered).ok().map(|messages| Prefix::of(&messages))
+    }
+
     pub(crate) fn check_columns(&self, columns: &[String]) -> Result<()> {
         let file = self.plan.data.to_string_lossy();
         self.speaker.columns.check(columns, &file)?;
@@ -212,7 +230,7 @@ impl Batch {
         let checker = Checker::new(self, are_texts);
         let mut checked = Checked::default();
         let accept = |row: Row, found| {
-            checked.add(&row, found);
+            checked.add(self, &row, found);
             progress.step(Stage::Check, checked.rows, None, Money::ZERO);
             Ok(())
         };
@@ -231,7 +249,7 @@ impl Batch {
         self.refuse_jobs(journal)?;
         let spend = Spend::new(self.plan.limit, journal.spent());
         let live = Live::new(journal, &spend, stop);
-        let rows = self.rows()?;
+        let rows = self.rows_to_ask()?;
         let are_texts = rows.are_texts();
         let (rows, failed, done) = (Mutex::new(rows), Mutex::new(None::<Error>), AtomicU64::new(0));
         let locked =

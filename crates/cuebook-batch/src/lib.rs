@@ -12,6 +12,7 @@
 //! | [`rows`] | reads CSV, JSONL and Parquet, row by row |
 //! | `columns` | which column fills which variable |
 //! | `pipeline` | works on rows at the same time, and keeps their order |
+//! | `prefix` | which questions begin alike |
 //! | `key` | what a question is called: a hash of all that is asked |
 //! | [`journal`] | the answers so far, on disk |
 //! | `spend` | keeps to a limit of money |
@@ -36,6 +37,7 @@ mod line;
 pub mod output;
 mod pipeline;
 mod plan;
+mod prefix;
 mod problem;
 pub mod report;
 pub mod rows;

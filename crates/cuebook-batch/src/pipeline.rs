@@ -20,13 +20,13 @@ const AHEAD: u64 = 4;
 /// Templates nest, and a stack that is too small ends the program.
 const STACK: usize = 8 << 20;
 
-struct Source {
-    rows: Box<dyn Rows>,
+struct Source<'r> {
+    rows: Box<dyn Rows + 'r>,
     next: u64,
     ended: bool,
 }
 
-impl Source {
+impl Source<'_> {
     /// The next few rows, and their place in the order.
     fn take(&mut self) -> Result<Option<(u64, Vec<Row>)>> {
         let (mut group, mut bytes) = (Vec::with_capacity(ROWS), 0);
@@ -63,7 +63,7 @@ struct Sink<T, F> {
 /// Works on all rows. `sink` gets the results in order, and may end the work with an error. Says whether it came to the end of the
 /// file: it does not where `stop` says so.
 pub(crate) fn in_order<T: Send>(
-    rows: Box<dyn Rows>,
+    rows: Box<dyn Rows + '_>,
     threads: usize,
     stop: &Stop,
     work: impl Fn(&Row) -> T + Sync,
@@ -103,7 +103,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn one_thread<T: Send, F: FnMut((Row, T)) -> Result<()>>(
-    source: &Mutex<Source>,
+    source: &Mutex<Source<'_>>,
     sink: &Mutex<Sink<(Row, T), F>>,
     turn: &Condvar,
     ahead: u64,

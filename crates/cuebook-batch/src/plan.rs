@@ -65,6 +65,8 @@ pub struct Plan {
     pub keeps_inputs: bool,
     /// Whether the output says which sentences of which files each row uses. With `run` it always does.
     pub sources: bool,
+    /// Whether rows whose questions begin alike are asked one after the other.
+    pub by_prefix: bool,
     /// Whether rows are asked though others are invalid.
     pub keep_going: bool,
     /// The most money that the run may cost, in all its processes.

@@ -18,9 +18,9 @@ use crate::key::short_hash;
 /// The most different sets of sentences that one output has; the rows of others say nothing about theirs.
 const MAX_SETS: usize = 10_000;
 /// The most bytes of the file that are read.
-const LARGEST: u64 = 1 << 30;
+const FILE_BYTES: u64 = 1 << 30;
 /// The most bytes of a sentence that are kept.
-const LONGEST: usize = 1000;
+const SENTENCE_BYTES: usize = 1000;
 
 /// A sentence that an author wrote, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -165,7 +165,7 @@ fn sentences(judge: &str, rendered: &Rendered) -> Vec<Sentence> {
 }
 
 fn cut(text: &str) -> &str {
-    match text.char_indices().find(|(at, letter)| at + letter.len_utf8() > LONGEST) {
+    match text.char_indices().find(|(at, letter)| at + letter.len_utf8() > SENTENCE_BYTES) {
         Some((end, _)) => &text[..end],
         None => text,
     }
@@ -205,7 +205,7 @@ pub(crate) fn read(path: &Path) -> Result<HashMap<String, Vec<Sentence>>> {
         return Ok(found);
     }
     let file = File::open(path).map_err(|error| failed(&error))?;
-    for line in BufReader::new(file.take(LARGEST)).split(b'\n') {
+    for line in BufReader::new(file.take(FILE_BYTES)).split(b'\n') {
         let line = line.map_err(|error| failed(&error))?;
         // A process that was killed leaves half a line, which no row names.
         let Ok(line) = serde_json::from_slice::<Json>(&line) else { continue };

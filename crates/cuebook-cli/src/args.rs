@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::error::{did_you_mean, nearest};
 
-pub use batch::{BatchArgs, BatchCommand, DiffOutputsArgs, ReportArgs, Via};
+pub use batch::{BatchArgs, BatchCommand, DiffOutputsArgs, Order, ReportArgs, Via};
 pub use check::{CheckArgs, CheckOutput};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;

@@ -22,7 +22,7 @@ use std::ops::Range;
 use serde_json::{Value as Json, json};
 
 pub use crate::render::Provider;
-pub use cache::{Breakpoint, CachePlan, minimum};
+pub use cache::{Breakpoint, CachePlan, kept, minimum};
 pub use contributor::Contributor;
 pub(crate) use contributor::shown_label;
 use spoken::{From, Spoken, SpokenPart};

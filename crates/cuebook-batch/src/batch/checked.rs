@@ -11,6 +11,7 @@ use crate::asker::tokens_of;
 use crate::chain::Spoken;
 use crate::journal::Kept;
 use crate::key::Key;
+use crate::prefix::{Prefix, Shares};
 use crate::problem::Problem;
 use crate::rows::Row;
 
@@ -34,6 +35,8 @@ pub struct Checked {
     pub answered: u64,
     /// Tokens that the other rows are going to read, about.
     pub input_tokens: u64,
+    /// How many of them a provider's cache can keep while the rows are asked in their order, about.
+    pub cacheable_tokens: u64,
     /// Tokens of the longest of them.
     pub longest: u64,
     /// What reading costs, about.
@@ -45,6 +48,7 @@ pub struct Checked {
     /// Output tokens of known answers, and how many those are.
     known_output: (u64, u64),
     columns: BTreeSet<String>,
+    shares: Shares,
 }
 
 /// What is known of one row.
@@ -52,7 +56,7 @@ pub(super) enum Found {
     Invalid(Problem),
     Fine,
     Answered { output: u64 },
-    Question { input: u64, reading: Money, most: Money },
+    Question { input: u64, reading: Money, most: Money, prefix: Prefix },
 }
 
 /// Checks rows.
@@ -75,24 +79,25 @@ impl<'a> Checker<'a> {
             });
         };
         match self.question(row, model) {
-            Ok(question) => self.asked(row, model, &question),
+            Ok((prefix, question)) => self.asked(row, model, prefix, &question),
             Err(error) => Ok(Found::Invalid(Problem::of(&error))),
         }
     }
 
-    fn question(&self, row: &Row, model: &PromptModel) -> Result<Vec<u8>> {
+    fn question(&self, row: &Row, model: &PromptModel) -> Result<(Prefix, Vec<u8>)> {
         let rendered = self.batch.speaker.render(row, self.are_texts)?;
-        model.question(&model.messages(&rendered)?)
+        let messages = model.messages(&rendered)?;
+        Ok((Prefix::of(&messages), model.question(&messages)?))
     }
 
-    fn asked(&self, row: &Row, model: &PromptModel, question: &[u8]) -> Result<Found> {
+    fn asked(&self, row: &Row, model: &PromptModel, prefix: Prefix, question: &[u8]) -> Result<Found> {
         let key = Key::of(model.chosen(), question);
         if let Some(journal) = &self.batch.journal
             && let Some(Kept::Answered(answered)) = journal.get(key)?
         {
             return Ok(Found::Answered { output: answered.usage.output.unwrap_or(0) });
         }
-        if row.number <= TWICE && self.question(row, model).is_ok_and(|again| again != question) {
+        if row.number <= TWICE && self.question(row, model).is_ok_and(|(_, again)| again != question) {
             return Ok(Found::Invalid(Problem {
                 code: Code::NotAsked.as_str().to_owned(),
                 message: "the prompt renders differently each time".to_owned(),
@@ -115,7 +120,7 @@ impl<'a> Checker<'a> {
         for judge in &self.batch.judges {
             most = most + self.judging(row, model, judge);
         }
-        Ok(Found::Question { input, reading, most })
+        Ok(Found::Question { input, reading, most, prefix })
     }
 
     /// What a judge costs at most: it reads its prompt and the longest answer.
@@ -132,7 +137,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Checked {
-    pub(super) fn add(&mut self, row: &Row, found: Result<Found>) {
+    pub(super) fn add(&mut self, batch: &Batch, row: &Row, found: Result<Found>) {
         self.rows += 1;
         if self.columns.len() < MAX_COLUMNS {
             for column in row.values.keys() {
@@ -154,7 +159,10 @@ impl Checked {
                 self.answered += 1;
                 self.known_output = (self.known_output.0 + output, self.known_output.1 + 1);
             }
-            Found::Question { input, reading, most } => {
+            Found::Question { input, reading, most, prefix } => {
+                if let Some(model) = &batch.speaker.model {
+                    self.shares.add(prefix, input, batch.plan.by_prefix, model);
+                }
                 self.input_tokens += input;
                 self.longest = self.longest.max(input);
                 self.reading = self.reading + reading;
@@ -172,6 +180,10 @@ impl Checked {
         } else {
             let columns: Vec<String> = self.columns.iter().cloned().collect();
             batch.check_collisions(&columns)?;
+        }
+        if let Some(model) = &batch.speaker.model {
+            self.shares.finish(model);
+            self.cacheable_tokens = self.shares.tokens;
         }
         if let (Some(model), (output, known)) = (&batch.speaker.model, self.known_output)
             && known > 0

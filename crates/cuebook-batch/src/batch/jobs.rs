@@ -322,7 +322,7 @@ impl Batch {
             ended: Mutex::default(),
         };
         drop(open);
-        let rows = self.rows()?;
+        let rows = self.rows_to_ask()?;
         let are_texts = rows.are_texts();
         let mut sent = 0;
         let mut submit = |is_ready: fn(&Gathered) -> bool| -> Result<()> {

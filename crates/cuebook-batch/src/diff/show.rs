@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::{Cause, ChangedSentence, Counts, OutputDiff};
 
 /// How much of a value is shown in a line.
-const MAX_SHOWN: usize = 60;
+const SHOWN_LETTERS: usize = 60;
 
 fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
@@ -22,7 +22,7 @@ fn counts(counts: &Counts) -> String {
 
 fn short(value: &Json) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(MAX_SHOWN) {
+    match text.char_indices().nth(SHOWN_LETTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -53,6 +53,9 @@ pub struct BatchArgs {
     /// Stop before the run costs more than this, in the currency of the provider
     #[arg(long, value_name = "AMOUNT", requires = "run", value_parser = amount)]
     pub limit_spend: Option<f64>,
+    /// The order in which rows are asked: that of the file, or rows that begin alike one after the other, for the provider's cache
+    #[arg(long, value_name = "ORDER", requires = "run", value_enum, default_value_t = Order::Rows)]
+    pub order: Order,
     /// How many requests may wait for an answer at the same time
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = RangedU64ValueParser::<usize>::new().range(1..=512))]
     pub concurrency: usize,
@@ -103,6 +106,15 @@ pub enum Via {
     /// Anthropic's
     #[value(name = "anthropic-batch")]
     Anthropic,
+}
+
+/// The order in which rows are asked. The output always has the order of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// The order of the file
+    Rows,
+    /// Rows that begin alike come one after the other
+    Prefix,
 }
 
 /// What is done with an output.

@@ -16,7 +16,9 @@ use cuebook_run::{Engine, Money, Settings, Watch as _};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
-use crate::args::{BatchArgs, BatchCommand, DiffOutputsArgs, Format, Layout, Options, ReportArgs, Via};
+use crate::args::{
+    BatchArgs, BatchCommand, DiffOutputsArgs, Format, Layout, Options, Order, ReportArgs, Via,
+};
 use crate::batch_progress::BatchProgress;
 use crate::inputs::{self, bad_input};
 use crate::interrupt::Interrupted;
@@ -65,6 +67,7 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
         prefix: args.prefix.clone(),
         keeps_inputs: !args.no_inputs,
         sources: args.sources,
+        by_prefix: args.order == Order::Prefix,
         keep_going: args.keep_going,
         limit: args.limit_spend.map(Money::from_units),
         concurrency: args.concurrency,
@@ -285,6 +288,11 @@ fn estimate(batch: &Batch, checked: &Checked) -> Vec<String> {
             count(checked.input_tokens, "input token"),
             grouped(checked.longest)
         ));
+        if checked.cacheable_tokens > 0 {
+            let share = checked.cacheable_tokens as f64 * 100.0 / checked.input_tokens.max(1) as f64;
+            let tokens = count(checked.cacheable_tokens, "token");
+            lines.push(format!("cache: the provider can keep about {tokens} of them ({share:.1} %)"));
+        }
         lines.push(match (batch.currency(), checked.likely) {
             (None, _) => format!("cost: the price of {model} is unknown"),
             (Some(_), None) => {
@@ -314,6 +322,7 @@ fn estimate_json(batch: &Batch, checked: &Checked) -> Json {
         "questions": if model.is_some() { checked.questions() } else { 0 },
         "input_tokens": checked.input_tokens,
         "longest_tokens": checked.longest,
+        "cacheable_tokens": checked.cacheable_tokens,
         "cost": batch.currency().map(|currency| json!({
             "currency": currency,
             "reading": checked.reading.to_json(),

@@ -103,6 +103,39 @@ fn rows_with_the_same_question_share_one_answer() {
 }
 
 #[test]
+fn rows_that_begin_alike_are_asked_together() {
+    let setup = Setup::echo();
+    let template = "{{ manual * 40 }}\n\nAnswer this: {{ question }}";
+    setup.project.write("prompts/ask/template.md", template);
+    let manual = |row: usize| format!("The manual of product {} says what it does. ", row % 3);
+    let lines: String = (1..=30)
+        .map(|row| {
+            format!("{}\n", json!({"manual": manual(row).repeat(4), "question": format!("row-{row}.")}))
+        })
+        .collect();
+    setup.project.write("data.jsonl", lines);
+    let estimate = |more: &[&str]| -> Json {
+        let output = setup.ask(&[&["--dry-run", "--json"], more].concat());
+        serde_json::from_str(&out(&output)).unwrap()
+    };
+    assert_eq!(estimate(&[])["cacheable_tokens"], 0);
+    let sorted = estimate(&["--order", "prefix"]);
+    let share = sorted["cacheable_tokens"].as_f64().unwrap() / sorted["input_tokens"].as_f64().unwrap();
+    assert!(share > 0.7 && share < 0.9, "27 of 30 rows begin as the one before: {share}");
+    let output = setup.ask(&["--order", "prefix", "--concurrency", "1"]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(err(&output).contains("cache: the provider can keep about"), "{}", err(&output));
+    let requests = setup.mock.requests();
+    let products: Vec<usize> =
+        requests.iter().map(|request| asked(request)[4..].parse::<usize>().unwrap() % 3).collect();
+    let changes = products.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert_eq!((products.len(), changes), (30, 2));
+    let answers: Vec<Json> = setup.lines("out.jsonl").iter().map(|row| row["answer"].clone()).collect();
+    let expected: Vec<Json> = (1..=30).map(|row| json!(format!("answer to row-{row}"))).collect();
+    assert_eq!(answers, expected);
+}
+
+#[test]
 fn nothing_is_sent_while_a_row_is_invalid() {
     let setup = Setup::echo();
     setup.project.write("data.jsonl", "{\"question\": \"row-1.\"}\n7\n{\"question\": \"row-3.\"}\n");

@@ -43,6 +43,15 @@ fn step(provider: Provider) -> usize {
     }
 }
 
+/// How many tokens are kept of a request that begins with so many that stay the same.
+pub fn kept(provider: Provider, model: Option<&str>, stable: usize) -> usize {
+    let minimum = minimum(provider, model);
+    match stable.checked_sub(minimum) {
+        Some(more) => minimum + more - more % step(provider),
+        None => 0,
+    }
+}
+
 /// A place to mark in a request to Anthropic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakpoint {
@@ -76,11 +85,7 @@ impl CachePlan {
         match provider {
             Provider::Anthropic => plan.mark(stability),
             Provider::OpenAi | Provider::Gemini => {
-                let stable = stability.stable;
-                if stable >= minimum {
-                    let not_plain = stable - minimum;
-                    plan.cacheable = minimum + not_plain - not_plain % step(provider);
-                }
+                plan.cacheable = kept(provider, model, stability.stable);
             }
         }
         if plan.cacheable == 0 {
