@@ -113,7 +113,7 @@ fn the_page_on_sections_is_true_and_short() {
 
 #[test]
 fn the_page_on_batch_is_true_and_short() {
-    topic("batch.md", 240);
+    topic("batch.md", 280);
 }
 
 #[test]
