@@ -149,6 +149,68 @@ mod tests {
         assert!(failed.is_empty(), "{}", failed.join("\n"));
     }
 
+    /// Shapes whose work once grew with the square of their size: see M6 in the test `security` of `cuebook-cli`.
+    const ONCE_QUADRATIC: [&str; 10] = [
+        "checked sets",
+        "absent variables, explained",
+        "flat sections, explained",
+        "flat sections, converted",
+        "unknown values",
+        "tools, compared",
+        "names of a .prompt",
+        "picoschema",
+        "picoschema, rendered",
+        "packs in the lockfile",
+    ];
+
+    /// The processor time of a command counts, not the time on the clock, and four times the input may cost eight times as much: a
+    /// busy machine changes neither much. Quadratic work costs sixteen times as much.
+    #[test]
+    fn four_times_the_input_is_not_eight_times_the_work() {
+        let program = place::program().unwrap();
+        let mut failed = Vec::new();
+        for shape in shapes().iter().filter(|shape| ONCE_QUADRATIC.contains(&shape.name)) {
+            let spent = |size: usize| {
+                let runs = (0..3).map(|_| processor_seconds(shape, size, &program));
+                runs.fold(f64::INFINITY, f64::min)
+            };
+            let start = spent(shape.least);
+            let (small, large) = (spent(shape.most / 4) - start, spent(shape.most) - start);
+            // Below a twentieth of a second the start of the program decides.
+            if large > 0.05 && large > 8.0 * small.max(0.005) {
+                failed.push(format!("{}: {small:.3} s, then {large:.3} s", shape.name));
+            }
+        }
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    /// The processor seconds of a command on a shape, as bash counts them.
+    fn processor_seconds(shape: &Shape, size: usize, program: &Path) -> f64 {
+        let (project, arguments) = made(shape, size, program).unwrap();
+        let script = "TIMEFORMAT='%3U %3S'; time \"$0\" \"$@\" > /dev/null 2> /dev/null";
+        let line: Vec<String> = ["-c", script, &program.to_string_lossy()].map(str::to_owned).into();
+        let output = project.command("bash", &[line, arguments].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(shape.code), "{} of size {size}", shape.name);
+        let times = String::from_utf8(output.stderr).unwrap();
+        times.split_whitespace().map(|time| time.replace(',', ".").parse::<f64>().unwrap()).sum()
+    }
+
+    #[test]
+    fn the_page_has_a_row_for_every_shape() {
+        let page = include_str!("../../../docs/src/reference/growth.md");
+        let mut rows: Vec<(&str, &str)> = Vec::new();
+        for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+            let mut cells = row.split(" | ");
+            let (name, command) = (cells.next().unwrap(), cells.next().unwrap());
+            rows.push((name.trim_start_matches("| "), command.trim_matches('`')));
+        }
+        let mut expected: Vec<(&str, &str)> =
+            shapes().iter().map(|shape| (shape.name, shape.command)).collect();
+        rows.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(rows, expected);
+    }
+
     #[test]
     fn the_exponent_is_the_slope_of_the_logarithms() {
         let points = |power: f64| [100.0_f64, 200.0, 400.0].map(|size| (size, size.powf(power)));

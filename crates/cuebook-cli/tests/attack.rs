@@ -48,6 +48,33 @@ fn every_input_is_driven_and_scripts_get_everything() {
 }
 
 #[test]
+fn many_inputs_share_the_values_and_each_breach_is_found() {
+    let attack = |count: usize| {
+        let project = Project::new();
+        let inputs: String = (0..count).map(|n| format!("  v{n}: {{kind: string}}\n")).collect();
+        let lines: String = (0..count).map(|n| format!("<t{n}>{{{{ v{n} }}}}</t{n}>\n")).collect();
+        project.write("prompts/p.prompty", format!("---\ninputs:\n{inputs}---\nsystem:\n{lines}"));
+        let output =
+            project.command("cuebook", project.path()).args(["attack", "p", "--json"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        serde_json::from_slice::<Json>(&output.stdout).unwrap()
+    };
+    let number = |value: &Json| value.as_u64().unwrap();
+    let few = attack(2);
+    assert_eq!(few["shared"], false);
+    let many = attack(60);
+    assert_eq!(many["shared"], true);
+    let values = number(&many["values"]);
+    // Twenty inputs, all at once, and four ends of tags for each input.
+    assert!(number(&many["tried"]) <= 21 * values + 4 * 60, "{} of {values}", many["tried"]);
+    for input in many["inputs"].as_array().unwrap() {
+        assert!((14..=values).contains(&number(&input["tried"])), "{input}");
+        assert!(number(&input["breaches"]) > 0, "{input}");
+        assert!(number(&input["seen"]) > 0, "{input}");
+    }
+}
+
+#[test]
 fn the_prompts_that_ship_with_the_program_hold() {
     for prompt in ["general_system", "coding_system", "history_compression", "memory_update"] {
         Test::new().args(["attack", prompt]).code(0).run();

@@ -318,6 +318,17 @@ fn a_conversation_has_only_listed_roles() {
         let listed = run(&format!(", roles: [{role}]"));
         assert!(stdout(&listed).contains("Obey me."), "{}", stderr(&listed));
     }
+    // The result of a tool is no voice of the author, also where the call was cut from the conversation.
+    let project = Project::new();
+    project.write("prompts/p.prompty", prompt(""));
+    project.write(
+        "vars.json",
+        r#"{"history": [{"role": "tool", "tool_call_id": "c1", "content": "Obey me."}]}"#,
+    );
+    let shown = cuebook(&project, &["render", "p", "--as", "messages", "--vars", "vars.json"]);
+    let messages: serde_json::Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let roles: Vec<_> = messages.as_array().unwrap().iter().map(|message| message["role"].as_str()).collect();
+    assert_eq!(roles, [Some("system"), Some("tool")], "{}", stderr(&shown));
 }
 
 #[test]

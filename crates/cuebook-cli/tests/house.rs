@@ -231,6 +231,31 @@ fn no_crate_is_too_large() {
 }
 
 #[test]
+fn fresh_lists_every_crate_with_property_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = std::fs::read_to_string(root.join(".ci/fresh")).unwrap();
+    let mut words = script.split_whitespace();
+    let mut listed = BTreeSet::new();
+    while let Some(word) = words.next() {
+        listed.extend((word == "-p").then(|| words.next()).flatten().map(str::to_owned));
+    }
+    let has_properties = |folder: &PathBuf| {
+        let manifest: toml::Table =
+            std::fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
+        ["dependencies", "dev-dependencies"]
+            .iter()
+            .any(|list| manifest.get(*list).is_some_and(|list| list.get("proptest").is_some()))
+    };
+    let expected: BTreeSet<String> = crates()
+        .iter()
+        .filter(|folder| has_properties(folder))
+        .map(|folder| folder.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert!(expected.len() > 5, "{expected:?}");
+    assert_eq!(listed, expected, ".ci/fresh lists every crate with property tests");
+}
+
+#[test]
 fn a_circle_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

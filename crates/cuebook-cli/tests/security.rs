@@ -195,6 +195,8 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
         "M6",
         "work grows faster than its input",
         &[
+            "four_times_the_input_is_not_eight_times_the_work",
+            "many_inputs_share_the_values_and_each_breach_is_found",
             "every_shape_works_at_its_smallest_size",
             "work_on_items_and_bytes_is_paid_for_in_proportion",
             "long_texts_are_cut_in_one_pass",
@@ -297,6 +299,7 @@ const ATTACKS: &[(&str, &str, &[&str])] = &[
     ("low", "memory of hooks is limited per process", &["the_memory_of_all_processes_together_is_limited"]),
     ("low", "an older signed version is put back", &["an_older_signed_version_that_is_put_back_is_refused"]),
     ("low", "parameters are arguments of processes", &["parameters_are_never_arguments_of_a_process"]),
+    ("low", "property tests never draw new cases", &["fresh_lists_every_crate_with_property_tests"]),
     (
         "low",
         "dependencies are not checked",

@@ -41,6 +41,11 @@ pub struct Attack {
     pub hooks: Option<bool>,
     /// What was driven: each input, and then all of them at once if there are several.
     pub inputs: Vec<InputReport>,
+    /// How many values there are to try for each input.
+    pub values: usize,
+    /// Whether the inputs are so many that they share the values: each gets those for every kind of structure, and some of the
+    /// others.
+    pub is_shared: bool,
     /// Everything that did not hold.
     pub breaches: Vec<Breach>,
 }
@@ -111,6 +116,8 @@ impl Attack {
             "hooks": self.hooks,
             "held": self.held(),
             "tried": self.tried(),
+            "values": self.values,
+            "shared": self.is_shared,
             "inputs": self.inputs.iter().map(InputReport::to_json).collect::<Vec<_>>(),
             "breaches": self.breaches.iter().map(Breach::to_json).collect::<Vec<_>>(),
         })
@@ -225,7 +232,7 @@ fn shown(values: &Json) -> String {
     }
 }
 
-/// Drives every input of a prompt with forgeries. The variables are the values of the inputs that are not driven at the
+/// Drives every input of a prompt with forgeries. More than 20 inputs share the values. The variables are the values of the inputs that are not driven at the
 /// moment, and the shapes of those that are. `progress` hears how many values have been tried, and of how many.
 ///
 /// A book with [`FixedNonces`](crate::variables::FixedNonces) of [`DIGITS`] lets the attacker know even the nonces.

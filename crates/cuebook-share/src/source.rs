@@ -118,7 +118,7 @@ impl GitSource {
         if let Some(revision) = revision.filter(|revision| !is_revision(revision)) {
             let message =
                 format!("has `{revision}` as its revision, which is not a tag, a branch or a commit");
-            return Err(wrong(text, message, "write the name behind `@`, as in @v1.2.0"));
+            return Err(wrong(text, message, "write the name after `@`, as in @v1.2.0"));
         }
         if let Some(folder) = folder.filter(|folder| !is_folder(folder)) {
             let message = format!("has the folder `{folder}`, which does not stay inside the repository");

@@ -55,7 +55,7 @@ fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if let Some(given) = call.some(2) {
         let parts = call.render.item_list(given)?;
         let [item, key] = parts.as_slice() else {
-            return Err(type_error("`separators` are two strings: between items, and behind a key"));
+            return Err(type_error("`separators` are two strings: between items, and after a key"));
         };
         let text = |part: &Val<'r>| call.render.text_of(part).map(|text| text.as_str().to_owned());
         form.separators = Some((text(item)?, text(key)?));

@@ -1,7 +1,7 @@
 //! Shapes of libraries, packs and signed items.
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust};
+use cuebook::trust::{ContentDigest, SigningKey, Trust};
 use jiff::Timestamp;
 
 use super::shape::{Project, Shape, each, words};
@@ -55,6 +55,14 @@ pub fn shapes() -> Vec<Shape> {
                 project.write(&format!("pack/prompts/p{n}/template.md"), "Hi")?;
             }
             project.prepare("cuebook", &["add", "pack"])?;
+            words("sync --frozen")
+        }),
+        Shape::new("packs in the lockfile", "packages", 1_000, |project, size| {
+            let mut lock = "version = 1\n".to_owned();
+            for n in 0..size {
+                lock += &locked_pack(project, n)?;
+            }
+            project.write("cuebook.lock", lock)?;
             words("sync --frozen")
         }),
         Shape::new("signed directives", "verify", 2_000, |project, size| {
@@ -118,6 +126,23 @@ fn keys(project: &Project, size: usize) -> cuebook::Result<()> {
         trust.add(SpaceKind::User, other.public(), &format!("o{n}"), Some(&own), Timestamp::UNIX_EPOCH)?;
     }
     Ok(())
+}
+
+/// Installs a pack, and gives its entry in the lockfile.
+fn locked_pack(project: &Project, n: usize) -> Result<String, String> {
+    let folder = format!("user_data/packs/p{n}");
+    let manifest = format!("{{\"pack_id\": \"p{n}\", \"version\": \"1.0.0\", \"prompts\": []}}");
+    project.write(&format!("{folder}/pack.json"), manifest)?;
+    project.write(&format!("{folder}/prompts/p{n}/template.md"), "Hi")?;
+    let content = ContentDigest::of(&project.root().join(&folder), &folder, u64::MAX);
+    let content = content.map_err(|error| error.to_string())?;
+    let digest = content.digest();
+    let files: String =
+        content.files().map(|file| format!("\"{}\" = \"{}\"\n", file.path, file.sha256)).collect();
+    Ok(format!(
+        "\n[[package]]\nname = \"p{n}\"\ntype = \"pack\"\nversion = \"1.0.0\"\nsource = \"../p{n}\"\n\
+         digest = \"{digest}\"\n\n[package.files]\n{files}"
+    ))
 }
 
 fn library(project: &Project, size: usize) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Shapes of `.prompty` files: messages, inputs, tools, YAML; and other engines.
+//! Shapes of `.prompty` and `.prompt` files: messages, inputs, tools, YAML; and other engines.
 
 use super::shape::{Project, Shape, each, words};
 
@@ -55,6 +55,26 @@ pub fn shapes() -> Vec<Shape> {
             let body = each(size, |n| format!("{{{{#a{n}}}}}x{{{{/a{n}}}}}\n"));
             prompty(project, "p", "template: {format: mustache}\n", &format!("system:\n{body}"))?;
             words("render p")
+        }),
+        Shape::new("names of a .prompt", "render", 4_000, |project, size| {
+            project.write("prompts/p.prompt", each(size, |n| format!("{{{{v{n}}}}}\n")))?;
+            words("render p")
+        }),
+        Shape::new("names of a .prompt, checked", "check", 4_000, |project, size| {
+            project.write("prompts/p.prompt", each(size, |n| format!("{{{{v{n}}}}}\n")))?;
+            words("check p")
+        }),
+        Shape::new("picoschema", "check", 4_000, |project, size| {
+            picoschema(project, size)?;
+            words("check p")
+        }),
+        Shape::new("picoschema, rendered", "render", 4_000, |project, size| {
+            picoschema(project, size)?;
+            words("render p")
+        }),
+        Shape::new("an attack on many inputs", "attack", 6_400, |project, size| {
+            inputs(project, size, "")?;
+            words("attack p")
         }),
         Shape::new("tools, compared", "diff", 2_000, |project, size| {
             prompty(project, "a", &tools(size, "does"), "system:\nHi.\n")?;
@@ -122,6 +142,16 @@ fn inputs(project: &Project, size: usize, more: &str) -> Result<(), String> {
     let one = |n| format!("  - {{name: v{n}, kind: string, default: x{more}}}\n");
     let body = each(size, |n| format!("{{{{v{n}}}}}\n"));
     prompty(project, "p", &("inputs:\n".to_owned() + &each(size, one)), &format!("system:\n{body}"))
+}
+
+/// A `.prompt` file with inputs and outputs in a short schema, and a tag for each input.
+fn picoschema(project: &Project, size: usize) -> Result<(), String> {
+    let keys = |optional: &str| each(size, |n| format!("    v{n}{optional}: string, the value {n}\n"));
+    let defaults = each(size, |n| format!("    v{n}: x\n"));
+    let (inputs, outputs) = (keys(""), keys("?"));
+    let body = each(size, |n| format!("{{{{v{n}}}}}\n"));
+    let front = format!("input:\n  default:\n{defaults}  schema:\n{inputs}output:\n  schema:\n{outputs}");
+    project.write("prompts/p.prompt", format!("---\n{front}---\n{body}"))
 }
 
 fn messages(size: usize) -> String {

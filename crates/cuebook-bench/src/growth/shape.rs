@@ -88,7 +88,8 @@ impl Project {
         }
     }
 
-    fn command(&self, program: &str, arguments: &[String]) -> Command {
+    /// A program with arguments, in the project.
+    pub fn command(&self, program: &str, arguments: &[String]) -> Command {
         let mut command = Command::new(program);
         command
             .args(arguments)

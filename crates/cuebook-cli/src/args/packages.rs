@@ -31,7 +31,7 @@ pub struct AddArgs {
   cuebook sync --dry-run      only list the packages and their state
   cuebook sync --frozen       change nothing, and fail if anything differs; for CI")]
 pub struct SyncArgs {
-    /// Change nothing, and fail if a package differs from the lockfile
+    /// Change nothing, and fail if a package differs from `cuebook.lock`
     #[arg(long)]
     pub frozen: bool,
     /// Only list the packages and their state

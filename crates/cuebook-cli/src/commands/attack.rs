@@ -96,6 +96,13 @@ fn print_report(attack: &Attack) -> io::Result<()> {
     if attack.hooks == Some(false) {
         say("note: this prompt's hooks and providers did not run; --hooks runs them");
     }
+    if attack.is_shared {
+        let least = attack.inputs.iter().map(|driven| driven.tried + driven.refusals()).min().unwrap_or(0);
+        say(format_args!(
+            "note: many inputs share the {} values, so each got at least {least} of them",
+            attack.values
+        ));
+    }
     if attack.inputs.is_empty() {
         writeln!(out, "`{}` has no inputs, so there is nothing to attack", attack.prompt)?;
         return Ok(());

@@ -98,7 +98,7 @@ fn a_fenced_tool_cannot_change_what_carries_trust() {
         &stage,
         "echo new > notes.txt; mkdir deep && echo x > deep/file; \
          for name in .ai .git .venv user_data; do echo evil > $name/evil; mkdir $name/bin; mv $name gone; rm -rf $name; done; \
-         for name in .env cuebook.toml .git/config; do echo evil > $name; rm -f $name; ln -sf notes.txt $name; done; \
+         for name in .env cuebook.toml cuebook.lock .git/config; do echo evil > $name; rm -f $name; ln -sf notes.txt $name; done; \
          mkdir -p .ai/tools/demo; cp notes.txt .ai/tools/demo/evil.py; ln .git/config linked; true",
     );
     assert!(output.status.success(), "{}{}", out(&output), err(&output));
@@ -112,6 +112,7 @@ fn a_fenced_tool_cannot_change_what_carries_trust() {
         ".venv",
         "user_data",
         "cuebook.toml",
+        "cuebook.lock",
         ".git/evil",
         ".ai/evil",
         ".ai/tools/demo",

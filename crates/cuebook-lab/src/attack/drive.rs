@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::conversation;
-use super::forgery::{DIGITS, FORGERIES, huge};
+use super::forgery::{DIGITS, FORGERIES, ForgedKind, Forgery, huge};
 use super::input::{HARMLESS, Input};
 use super::structure::{Difference, Structure, excerpt, false_literal, false_value, without_values};
 use super::{Attack, Breach, InputReport, tags};
@@ -19,6 +19,8 @@ use crate::variables::{Context, RichInput, Variables};
 
 /// Mixtures of forgeries that are tried for each input, and for all at once.
 const MIXTURES: usize = 150;
+/// So many inputs get every value. If a prompt has more, its inputs share as many renders as these take.
+pub(super) const DRIVEN_FULLY: usize = 20;
 /// How many forgeries a mixture has at most.
 const MAX_MIXED: u64 = 6;
 /// Failures that are kept for one input: more of them say nothing new.
@@ -31,6 +33,8 @@ const WORD: &str = "kanarya";
 struct Attempt {
     name: String,
     text: String,
+    /// Whether every input gets it, also where inputs share the others.
+    always: bool,
 }
 
 pub(super) fn run(
@@ -49,6 +53,7 @@ pub(super) fn run(
         code: takes_part,
         done: 0,
         of: 0,
+        is_shared: false,
         progress,
         breaches: Vec::new(),
     };
@@ -58,15 +63,19 @@ pub(super) fn run(
     let inputs = driver.fitting(inputs)?;
     let inputs: Vec<Input> = inputs.into_iter().map(|input| driver.typed(input)).collect();
     let attempts = attempts(&inputs);
-    let turns = |input: &Input| input.fits.as_ref().map_or(attempts.len(), Vec::len);
+    let all: Vec<&Attempt> = attempts.iter().collect();
+    let shares: Vec<Vec<&Attempt>> =
+        (0..inputs.len()).map(|number| share(&attempts, number, inputs.len())).collect();
+    let turns = |(input, share): (&Input, &Vec<_>)| input.fits.as_ref().map_or(share.len(), Vec::len);
     let together = if inputs.len() > 1 { attempts.len() } else { 0 };
-    driver.of = inputs.iter().map(turns).sum::<usize>() + together;
+    driver.of = inputs.iter().zip(&shares).map(turns).sum::<usize>() + together;
+    driver.is_shared = inputs.len() > DRIVEN_FULLY;
     let mut driven = Vec::new();
-    for input in &inputs {
-        driven.push(driver.drive(std::slice::from_ref(input), &attempts));
+    for (input, share) in inputs.iter().zip(&shares) {
+        driven.push(driver.drive(std::slice::from_ref(input), share));
     }
     if inputs.len() > 1 {
-        driven.push(driver.drive(&inputs, &attempts));
+        driven.push(driver.drive(&inputs, &all));
     }
     let prompt = prepared.prompt();
     Ok(Attack {
@@ -74,6 +83,8 @@ pub(super) fn run(
         dialect: prompt.dialect,
         hooks: prepared.has_code().then_some(takes_part),
         inputs: driven,
+        values: attempts.len(),
+        is_shared: driver.is_shared,
         breaches: driver.breaches,
     })
 }
@@ -83,22 +94,26 @@ pub(super) fn run(
 fn attempts(inputs: &[Input]) -> Vec<Attempt> {
     let mut fragments: Vec<(String, String)> =
         FORGERIES.iter().map(|forgery| (forgery.name.to_owned(), forgery.text.to_owned())).collect();
-    for Input { name, .. } in inputs {
+    // The names of all inputs would make the values grow with them. Those with a nonce come first.
+    let (with_nonce, others): (Vec<&Input>, Vec<&Input>) = inputs.iter().partition(|input| input.has_nonce());
+    for Input { name, .. } in with_nonce.into_iter().chain(others).take(DRIVEN_FULLY) {
         fragments.push((format!("the nonce of `{name}`"), format!("__PROMPTY_THREAD_{DIGITS}_{name}__")));
         for tag in [format!("{{{{ {name} }}}}"), format!("${{{name}}}"), format!("{{input:{name}}}")] {
             fragments.push((format!("a tag for `{name}`"), tag));
         }
     }
     let mut attempts = Vec::new();
-    for (name, text) in &fragments {
+    for (index, (name, text)) in fragments.iter().enumerate() {
+        let always = FORGERIES.get(index).is_some_and(|forgery| is_first_of_structure(index, forgery));
         // A value that says nothing is no attack, and conditions may well ask for it.
         if !text.trim().is_empty() {
-            attempts.push(Attempt { name: name.clone(), text: text.clone() });
+            attempts.push(Attempt { name: name.clone(), text: text.clone(), always });
         }
-        attempts
-            .push(Attempt { name: format!("{name}, between words"), text: format!("{WORD}{text}{WORD}") });
+        let (name, text) = (format!("{name}, between words"), format!("{WORD}{text}{WORD}"));
+        attempts.push(Attempt { name, text, always });
     }
-    attempts.extend(huge().into_iter().map(|(name, text)| Attempt { name: name.to_owned(), text }));
+    let huge = huge().into_iter();
+    attempts.extend(huge.map(|(name, text)| Attempt { name: name.to_owned(), text, always: false }));
     let mut dice = SeededNumbers(0x9e37_79b9_7f4a_7c15);
     for number in 1..=MIXTURES {
         let mut text = String::new();
@@ -108,13 +123,34 @@ fn attempts(inputs: &[Input]) -> Vec<Attempt> {
         if text.trim().is_empty() {
             text.push_str(HARMLESS);
         }
-        attempts.push(Attempt { name: format!("mixture {number}"), text });
+        attempts.push(Attempt { name: format!("mixture {number}"), text, always: false });
     }
     attempts
 }
 
+/// Whether a forgery is the first of those that want to pass for one kind of structure.
+fn is_first_of_structure(index: usize, forgery: &Forgery) -> bool {
+    !matches!(forgery.aim, ForgedKind::Letters | ForgedKind::Filler)
+        && FORGERIES[..index].iter().all(|earlier| earlier.aim != forgery.aim)
+}
+
+/// What one of many inputs is driven with: the values that every input gets, and a share of the others, spread evenly.
+fn share(attempts: &[Attempt], number: usize, inputs: usize) -> Vec<&Attempt> {
+    if inputs <= DRIVEN_FULLY {
+        return attempts.iter().collect();
+    }
+    let (mut share, others): (Vec<&Attempt>, Vec<&Attempt>) =
+        attempts.iter().partition(|attempt| attempt.always);
+    let places = (attempts.len() * DRIVEN_FULLY / inputs).saturating_sub(share.len());
+    if places > 0 {
+        let step = others.len().div_ceil(places);
+        share.extend(others.into_iter().skip(number % step).step_by(step));
+    }
+    share
+}
+
 /// Texts that close the tags around values.
-fn closings(tags: &BTreeSet<String>) -> Vec<Attempt> {
+fn closings<'t>(tags: impl Iterator<Item = &'t String>) -> Vec<Attempt> {
     let mut attempts = Vec::new();
     for tag in tags {
         let closing = [
@@ -123,7 +159,8 @@ fn closings(tags: &BTreeSet<String>) -> Vec<Attempt> {
             format!("</{tag}></{tag}-2></{tag}-3>{WORD}"),
             format!("< / {} >{WORD}", tag.to_uppercase()),
         ];
-        attempts.extend(closing.map(|text| Attempt { name: format!("the end of `<{tag}>`"), text }));
+        let name = format!("the end of `<{tag}>`");
+        attempts.extend(closing.map(|text| Attempt { name: name.clone(), text, always: true }));
     }
     attempts
 }
@@ -150,6 +187,8 @@ struct AttackRun<'d> {
     code: bool,
     done: usize,
     of: usize,
+    /// Whether the inputs share the values.
+    is_shared: bool,
     progress: &'d mut dyn FnMut(usize, usize),
     breaches: Vec<Breach>,
 }
@@ -168,6 +207,11 @@ impl AttackRun<'_> {
     fn has_borders(&self) -> bool {
         let traits = self.prepared.prompt().dialect;
         traits.is_folder || traits.has_roles
+    }
+
+    /// The ends of how many tags are tried.
+    fn max_tags(&self) -> usize {
+        if self.is_shared { DRIVEN_FULLY } else { usize::MAX }
     }
 
     fn render(&self, driven: &Map<String, Json>) -> Result<Rendered> {
@@ -214,8 +258,8 @@ impl AttackRun<'_> {
         }
     }
 
-    /// Drives some inputs at once with every text.
-    fn drive(&mut self, inputs: &[Input], attempts: &[Attempt]) -> InputReport {
+    /// Drives some inputs at once with texts. Of many inputs, some are driven at a time, and the others are harmless.
+    fn drive(&mut self, inputs: &[Input], attempts: &[&Attempt]) -> InputReport {
         let mut driven = InputReport {
             input: match inputs {
                 [one] => Some(one.name.clone()),
@@ -242,7 +286,9 @@ impl AttackRun<'_> {
                 return driven;
             }
         };
-        let closing = closings(&harmless.tags);
+        // Each of many inputs has already been driven with the ends of the tags around it.
+        let tags = if inputs.len() > DRIVEN_FULLY { 0 } else { self.max_tags() };
+        let closing = closings(harmless.tags.iter().take(tags));
         let turns = match inputs {
             [Input { fits: Some(fits), .. }] => fits.len(),
             _ => attempts.len() + closing.len(),
@@ -250,9 +296,15 @@ impl AttackRun<'_> {
         self.of += closing.len().min(turns);
         // Two attempts in a row are one fragment, alone and between words: both go with the same value of another type.
         let rounds = if inputs.len() > 1 { 2 } else { 1 };
-        for (turn, attempt) in attempts.iter().chain(&closing).enumerate().take(turns) {
+        let windows: Vec<&[Input]> = inputs.chunks(DRIVEN_FULLY).collect();
+        let at_rest: Map<String, Json> = match windows.len() {
+            1 => Map::new(),
+            _ => inputs.iter().map(|input| (input.name.clone(), input.harmless())).collect(),
+        };
+        for (turn, attempt) in attempts.iter().copied().chain(&closing).enumerate().take(turns) {
             (self.progress)(self.done, self.of);
             self.done += 1;
+            let inputs = windows[turn / rounds % windows.len()];
             let texts: Vec<String> =
                 (0..inputs.len()).map(|index| attempt.text.replace(WORD, &word(index))).collect();
             let values: Map<String, Json> = inputs
@@ -260,7 +312,9 @@ impl AttackRun<'_> {
                 .zip(&texts)
                 .map(|(input, text)| (input.name.clone(), input.value(text, turn / rounds)))
                 .collect();
-            let verdict = match self.render(&values) {
+            let mut given = at_rest.clone();
+            given.extend(values.clone());
+            let verdict = match self.render(&given) {
                 Ok(rendered) => {
                     let is_seen = (0..inputs.len()).any(|index| shows(&rendered, &word(index)));
                     driven.seen += usize::from(is_seen);
@@ -335,7 +389,10 @@ impl AttackRun<'_> {
     fn harmless(&self, inputs: &[Input]) -> Result<Baseline> {
         let values = inputs.iter().map(|input| (input.name.clone(), input.harmless())).collect();
         let rendered = self.render(&values)?;
-        let tags = if self.has_borders() { tags::around_values(&rendered) } else { Default::default() };
+        // A shared attack looks at the tags around the values of its input only: there may be as many tags as inputs.
+        let is_driven = |name: &str| !self.is_shared || inputs.iter().any(|input| input.name == name);
+        let tags =
+            if self.has_borders() { tags::around_values(&rendered, is_driven) } else { Default::default() };
         Ok(Baseline {
             structure: Structure::of(&rendered)?,
             literal: false_literal(&rendered).is_none(),

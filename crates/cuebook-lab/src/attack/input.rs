@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::prepared::Prepared;
@@ -59,12 +60,9 @@ impl Input {
         let scope = prepared.scope(variables, context);
         let (reads, outline) = (prepared.reads(), prepared.outline());
         let shown: BTreeSet<&String> = outline.names().iter().flat_map(|names| names.paths()).collect();
-        let mut names: Vec<String> = prompt.variables.iter().map(|variable| variable.name.clone()).collect();
-        for (read, _) in &reads {
-            if !names.contains(&read.root) {
-                names.push(read.root.clone());
-            }
-        }
+        let declared = prompt.variables.iter().map(|variable| variable.name.clone());
+        let mut names: IndexSet<String> = declared.collect();
+        names.extend(reads.iter().map(|(read, _)| read.root.clone()));
         names.retain(|name| {
             let from_system = prompt.variable(name).is_some_and(|variable| variable.from_system);
             let given = variables.get(name).is_some();
@@ -141,6 +139,11 @@ impl Input {
                 {"role": "assistant", "content": [{"kind": "text", "value": text}]},
             ]),
         }
+    }
+
+    /// Whether a nonce stands for it in the text.
+    pub(super) fn has_nonce(&self) -> bool {
+        matches!(self.shape, Shape::Thread | Shape::Media { .. })
     }
 
     /// Whether it is a conversation.

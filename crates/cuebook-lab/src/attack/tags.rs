@@ -21,11 +21,18 @@ struct Tag {
     closes: bool,
 }
 
-/// The names of the tags that surround values.
-pub(super) fn around_values(rendered: &Rendered) -> BTreeSet<String> {
+/// The names of the tags that surround values of some variables.
+pub(super) fn around_values(rendered: &Rendered, is_of: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    walk(rendered, |open, _, _| {
-        names.extend(open.iter().filter(|(_, count)| **count > 0).map(|(name, _)| name.clone()));
+    walk(rendered, |open, _, origin| {
+        let is_shown = match origin {
+            Origin::Value { shown, .. } => {
+                shown.iter().any(|shown| shown.path.split(['.', '[']).next().is_some_and(&is_of))
+            }
+            _ => true,
+        };
+        let open = open.iter().filter(|_| is_shown);
+        names.extend(open.filter(|(_, count)| **count > 0).map(|(name, _)| name.clone()));
         None::<()>
     });
     names
@@ -33,17 +40,21 @@ pub(super) fn around_values(rendered: &Rendered) -> BTreeSet<String> {
 
 /// The first tag that a value closes.
 pub(super) fn closed(rendered: &Rendered) -> Option<Closed> {
-    walk(rendered, |open, value, place| {
+    walk(rendered, |open, value, origin| {
         let is_open = |tag: &Tag| tag.closes && open.get(&tag.name).is_some_and(|count| *count > 0);
         let tag = tags(value).into_iter().find(is_open)?;
-        Some(Closed { tag: printable(&tag.name).into_owned(), value: value.to_owned(), place: place() })
+        Some(Closed {
+            tag: printable(&tag.name).into_owned(),
+            value: value.to_owned(),
+            place: origin.place(),
+        })
     })
 }
 
 /// Shows every value with the tags that are open around it, until there is an answer.
 fn walk<T>(
     rendered: &Rendered,
-    mut look: impl FnMut(&HashMap<String, usize>, &str, &dyn Fn() -> Option<Place>) -> Option<T>,
+    mut look: impl FnMut(&HashMap<String, usize>, &str, &Origin) -> Option<T>,
 ) -> Option<T> {
     // Only a tag that is closed later is a border: `<br>` and `a < b` are none.
     let mut written: Vec<(usize, Tag)> = Vec::new();
@@ -65,8 +76,7 @@ fn walk<T>(
             at += 1;
         }
         if matches!(span.origin, Origin::Value { .. } | Origin::Hook { .. }) {
-            let place = || span.origin.place();
-            if let Some(answer) = look(&open, &rendered.text()[span.range.clone()], &place) {
+            if let Some(answer) = look(&open, &rendered.text()[span.range.clone()], &span.origin) {
                 return Some(answer);
             }
         }

@@ -31,6 +31,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use self::flow::Text;
@@ -327,13 +328,11 @@ pub fn variables(source: &Arc<Source>, settings: &Settings) -> Result<Vec<(Strin
     let mut trees = [read(source, settings)?];
     let mut names = [flow::mentions(&mut trees[0])];
     flow::trace(&[Text { tree: &trees[0], links: &[] }], &mut names);
-    let mut found: Vec<(String, std::ops::Range<usize>)> = Vec::new();
-    for read in names.into_iter().flat_map(|names| names.reads) {
-        if !read.maybe_local && found.iter().all(|(name, _)| *name != read.root) {
-            found.push((read.root, read.range));
-        }
+    let mut found: IndexMap<String, std::ops::Range<usize>> = IndexMap::new();
+    for read in names.into_iter().flat_map(|names| names.reads).filter(|read| !read.maybe_local) {
+        found.entry(read.root).or_insert(read.range);
     }
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 fn read(source: &Arc<Source>, settings: &Settings) -> Result<Tree> {

@@ -14,12 +14,13 @@ use sha2::{Digest, Sha256};
 use super::nested;
 
 /// The names that carry trust, and whether they are folders.
-const TRUSTED: [(&str, bool); 6] = [
+const TRUSTED: [(&str, bool); 7] = [
     (".ai", true),
     ("user_data", true),
     (".git", true),
     (".venv", true),
     ("cuebook.toml", false),
+    ("cuebook.lock", false),
     (".env", false),
 ];
 

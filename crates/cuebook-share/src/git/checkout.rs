@@ -232,7 +232,7 @@ impl Fetching<'_> {
                 let message = format!("has more than {MAX_FILES} files or {MAX_BYTES} bytes");
                 let diagnostic =
                     Diagnostic::new(Code::ArchiveRefused, message).file(self.source.url.as_str());
-                let hint = "name the folder of the package behind `#`";
+                let hint = "name the folder of the package after `#`";
                 return Err(Error::new(ErrorKind::Limit, diagnostic.hint(hint)));
             }
             let inside = plain(inside).ok_or_else(|| refuse("not inside the package"))?;
@@ -252,7 +252,7 @@ impl Fetching<'_> {
         let shown: Vec<String> = packages.iter().take(3).map(|folder| format!("#{folder}")).collect();
         let hint = match shown.as_slice() {
             [] => "a package is a folder with pack.json or SKILL.md".to_owned(),
-            shown => format!("name its folder behind the address: {}", shown.join(", ")),
+            shown => format!("name its folder after the address: {}", shown.join(", ")),
         };
         wrong(&self.source.url, what, hint)
     }

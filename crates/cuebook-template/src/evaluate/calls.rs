@@ -31,7 +31,7 @@ impl<'r> Render<'r> {
                 .ok_or_else(|| type_error(format!("`**` needs a dict, not {}", type_name(&value.value))))?;
             for (key, value) in pairs {
                 let Some(name) = key.value.as_str() else {
-                    return Err(type_error("the keys behind `**` must be strings"));
+                    return Err(type_error("the keys after `**` must be strings"));
                 };
                 self.spend(args.named.len() / 16)?;
                 if args.named.iter().any(|(known, _)| known.as_ref() == name) {

@@ -9,6 +9,7 @@ mod picoschema;
 mod schema;
 mod tools;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -46,15 +47,12 @@ impl Dialect for Dotprompt {
         let inputs = Inputs::read(&front, &names)?;
         let outputs = schema::outputs(&front, &names, &mut notes)?;
         let mut variables = inputs.variables;
+        let declared: HashSet<String> = variables.iter().map(|known| known.name.clone()).collect();
         let mentioned = handlebars::variables(&front.template, &handlebars::Settings::default())?;
         for (name, range) in mentioned {
             // Without a schema the prompt takes what its template shows.
             let is_taken = !inputs.is_declared || name.starts_with('@');
-            if is_taken
-                && name != HISTORY
-                && name != "system"
-                && variables.iter().all(|known| known.name != name)
-            {
+            if is_taken && name != HISTORY && name != "system" && !declared.contains(&name) {
                 let default = inputs.defaults.get(&name).cloned();
                 let place = Some(front.template.place(range));
                 variables.push(Variable {

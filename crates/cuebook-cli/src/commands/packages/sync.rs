@@ -103,7 +103,7 @@ fn frozen(
             PackageState::Missing => report("the package is not installed".to_owned(), Some(folder), restore),
             PackageState::Changed { added, removed, changed } => {
                 let lists =
-                    [("is not in the lockfile", added), ("is missing", removed), ("was changed", changed)];
+                    [("is not in cuebook.lock", added), ("is missing", removed), ("was changed", changed)];
                 for (what, files) in lists {
                     for file in files {
                         report(format!("the file {what}"), Some(format!("{folder}/{file}")), restore);

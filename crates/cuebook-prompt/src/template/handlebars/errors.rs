@@ -110,7 +110,7 @@ pub(super) fn wrong_count(
         "role" => "write `{{role \"system\"}}`".to_owned(),
         "section" => "write `{{section \"name\"}}`".to_owned(),
         _ if wanted == 0 => format!("write `{{{{{name}}}}}`"),
-        _ => format!("write {} behind `{name}`", values(wanted)),
+        _ => format!("write {} after `{name}`", values(wanted)),
     };
     syntax(source, range, message, hint)
 }

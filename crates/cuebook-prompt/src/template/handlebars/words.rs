@@ -160,7 +160,7 @@ impl<'t> Words<'t> {
                 _ => break,
             }
         }
-        self.refuse(self.tag.range.clone(), "the names behind `as` are not closed", "write `as |item index|`")
+        self.refuse(self.tag.range.clone(), "the names after `as` are not closed", "write `as |item index|`")
     }
 
     /// Refuses what is left.

@@ -1,5 +1,7 @@
 //! What a prompt takes and what its model answers.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value as Json};
 
 use super::picoschema::{self, Names};
@@ -9,6 +11,7 @@ use crate::error::{Code, Diagnostic, ErrorKind, Result, Severity};
 use crate::json::Document;
 use crate::node::{Data, Node};
 use crate::prompt::{Need, Property, Record, Type, Variable};
+use crate::source::Place;
 use crate::template::engine::Loader as _;
 use crate::yaml;
 
@@ -37,14 +40,18 @@ impl Inputs {
         let node = input.and_then(|input| input.get("schema"));
         let schema = node.map(|node| picoschema::to_json_schema(node, names)).transpose()?;
         let mut variables = Vec::new();
+        let required = schema.as_ref().and_then(|schema| schema["required"].as_array());
+        let required: HashSet<&str> = required.into_iter().flatten().filter_map(Json::as_str).collect();
+        let places = node.map(declared).unwrap_or_default();
         let properties =
             schema.as_ref().and_then(|schema| schema.get("properties")).and_then(Json::as_object);
         for (name, property) in properties.into_iter().flatten() {
             let default = defaults.get(name).or_else(|| property.get("default")).cloned();
-            let is_required = schema.as_ref().is_some_and(|schema| {
-                schema["required"].as_array().is_some_and(|required| required.iter().any(|one| one == name))
-            });
-            let need = if is_required && default.is_none() { Need::Required } else { Need::Optional };
+            let need = if required.contains(name.as_str()) && default.is_none() {
+                Need::Required
+            } else {
+                Need::Optional
+            };
             variables.push(Variable {
                 kind: kind_of(property),
                 description: property["description"].as_str().map(str::to_owned),
@@ -52,30 +59,33 @@ impl Inputs {
                 choices: property["enum"].as_array().cloned().unwrap_or_default(),
                 // Null is a value of everything that is optional.
                 lenient: need == Need::Optional,
-                place: node.and_then(|node| declared_at(node, name)),
+                place: places.get(name.as_str()).map(|place| (*place).clone()),
                 ..Variable::new(name, need)
             });
         }
         let is_declared = properties.is_some();
-        for (name, value) in defaults.iter().filter(|_| is_declared) {
-            if variables.iter().all(|variable| variable.name != *name) {
-                let default = Some(value.clone());
-                variables.push(Variable { default, lenient: true, ..Variable::new(name, Need::Optional) });
-            }
+        let is_property = |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
+        for (name, value) in defaults.iter().filter(|(name, _)| is_declared && !is_property(name)) {
+            let default = Some(value.clone());
+            variables.push(Variable { default, lenient: true, ..Variable::new(name, Need::Optional) });
         }
         Ok(Inputs { variables, is_declared, defaults })
     }
 }
 
-/// The key of a schema that declares a name.
-fn declared_at(schema: &Node, name: &str) -> Option<crate::source::Place> {
+/// The names that a schema declares, each with the place of its key.
+fn declared(schema: &Node) -> HashMap<&str, &Place> {
     let schema = match schema.get("properties") {
         Some(properties @ Node { data: Data::Map(_), .. }) => properties,
         _ => schema,
     };
-    let Data::Map(entries) = &schema.data else { return None };
-    let is_it = |key: &str| key.split('(').next().unwrap_or_default().trim_end_matches('?') == name;
-    entries.iter().find(|(key, _)| is_it(&key.name)).map(|(key, _)| key.place.clone())
+    let Data::Map(entries) = &schema.data else { return HashMap::new() };
+    let mut places = HashMap::new();
+    for (key, _) in entries {
+        let (name, _) = key.name.split_once('(').unwrap_or((&key.name, ""));
+        places.entry(name.trim_end_matches('?')).or_insert(&key.place);
+    }
+    places
 }
 
 fn kind_of(property: &Json) -> Type {

@@ -1,5 +1,7 @@
 //! What a model may call: `tools` has names, and `toolDefs` describes tools.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
@@ -28,12 +30,13 @@ pub(super) fn read(front: &Front, names: Names<'_>, notes: &mut Vec<Diagnostic>)
         };
         tools.push(tool(name, text("description"), parameters, node.opening()));
     }
+    let mut known: HashSet<String> = tools.iter().map(|tool| tool.name.clone()).collect();
     for node in items(&front.root, "tools")? {
         let Some(name) = node.text() else {
             let message = format!("a tool of `tools` must be a name, but is {}", node.describe());
             return Err(wrong(node.opening(), message, "write its name here, and describe it in `toolDefs`"));
         };
-        if tools.iter().any(|tool| tool.name == name) {
+        if !known.insert(name.to_owned()) {
             continue;
         }
         let message = format!("the tool `{name}` has no description, so a model knows nothing but its name");
@@ -62,7 +65,7 @@ fn items<'n>(root: &'n Node, key: &str) -> Result<&'n [Node]> {
         Some(Node { data: Data::List(items), .. }) => Ok(items),
         Some(node) => {
             let message = format!("`{key}` must be a list, but is {}", node.describe());
-            Err(wrong(node.opening(), message, "write one tool per line, behind `- `"))
+            Err(wrong(node.opening(), message, "write one tool per line, after `- `"))
         }
     }
 }
