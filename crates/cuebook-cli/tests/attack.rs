@@ -62,14 +62,15 @@ fn many_inputs_share_the_values_and_each_breach_is_found() {
     let number = |value: &Json| value.as_u64().unwrap();
     let few = attack(2);
     assert_eq!(few["shared"], false);
-    let many = attack(60);
+    let many = attack(24);
     assert_eq!(many["shared"], true);
     let values = number(&many["values"]);
     // Twenty inputs, all at once, and four ends of tags for each input.
-    assert!(number(&many["tried"]) <= 21 * values + 4 * 60, "{} of {values}", many["tried"]);
+    assert!(number(&many["tried"]) <= 21 * values + 4 * 24, "{} of {values}", many["tried"]);
     for input in many["inputs"].as_array().unwrap() {
         assert!((14..=values).contains(&number(&input["tried"])), "{input}");
-        assert!(number(&input["breaches"]) > 0, "{input}");
+        // The end of its tag is tried for each input alone.
+        assert_eq!(number(&input["breaches"]) > 0, input["input"].is_string(), "{input}");
         assert!(number(&input["seen"]) > 0, "{input}");
     }
 }

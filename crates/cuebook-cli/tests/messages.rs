@@ -236,6 +236,7 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
             ],
         );
         assert_eq!(reported.matches("warning[CB323]").count(), 3, "{reported}");
+        assert!(reported.lines().all(|line| line.chars().count() <= 80), "{reported}");
     }
     let texts = "template: {parser: {kind: prompty, options: {roles: {example: text, Items: text}}}}";
     project.write(
@@ -244,7 +245,24 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
     );
     assert_eq!(cuebook(&project, &["render", "b"]).2, "");
     project.write("prompts/c.prompty", "---\nname: c\n---\nuser:\nHi.\ncritic:\nNo.\n");
-    has(&surprise(&project, &["c"], "CB323"), &["`critic:` is not a role", "declare it"]);
+    has(&surprise(&project, &["c"], "CB323"), &["`critic:` is not a role", "declare the word"]);
+}
+
+#[test]
+fn an_output_limit_names_its_setting_in_every_dialect() {
+    let project = Project::new();
+    let text = "This text is longer than five characters.\n";
+    project.write("user_data/shared/prompts/defaults.json", r#"{"limits": {"max_output_size": 5}}"#);
+    project.write("prompts/template/template.md", text);
+    project.write("prompts/prompty.prompty", format!("---\nname: prompty\n---\nsystem:\n{text}"));
+    project.write("prompts/tree.sections.md", format!("# A\n\n{text}"));
+    project.write("prompts/dotprompt.prompt", text);
+    let front = "---\nname: skill\ndescription: A skill that is too long.\n---\n";
+    project.write("skills/skill/SKILL.md", format!("{front}{text}"));
+    for prompt in ["template", "prompty", "tree", "dotprompt", "skill"] {
+        let reported = refused(&project, &["render", prompt]);
+        has(&reported, &["error[CB503]", "help: ", "`max_output_size`", "defaults.json"]);
+    }
 }
 
 #[test]

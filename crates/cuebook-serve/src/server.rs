@@ -224,6 +224,7 @@ fn page(
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
+            .enable_logging()
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_resources()
@@ -247,6 +248,16 @@ impl ServerHandler for Server {
         self.0.changes.begin().await;
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    // Cuebook sends clients no log, so it accepts every level. The newest version of the protocol has no logging.
+    #[expect(deprecated, reason = "older clients set a level")]
+    async fn set_level(
+        &self,
+        _: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -119,6 +119,15 @@ fn requests_before_the_end_of_input_are_answered() {
 }
 
 #[test]
+fn a_client_may_set_a_log_level() {
+    let project = Project::new();
+    let messages = [hello(), ask(1, "logging/setLevel", json!({"level": "debug"}))];
+    let (answers, _) = talk(&project, &[], &messages);
+    assert_eq!(answer(&answers, 0)["result"]["capabilities"]["logging"], json!({}));
+    assert_eq!(answer(&answers, 1)["result"], json!({}), "{answers:?}");
+}
+
+#[test]
 fn hooks_run_and_what_they_print_is_not_on_stdout() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();

@@ -566,3 +566,26 @@ fn undeclared(prepared: &Prepared, before: &Structure, now: &Structure) -> Optio
         place: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_to_try_do_not_grow_with_the_inputs() {
+        let attempts = attempts(&[]);
+        let always = attempts.iter().filter(|attempt| attempt.always).count();
+        assert!((7..=20).contains(&always), "{always}");
+        let most = attempts.len() * DRIVEN_FULLY;
+        for inputs in [1, 20, 21, 40, 100, 500, 2_000] {
+            let shares: Vec<Vec<&Attempt>> =
+                (0..inputs).map(|number| share(&attempts, number, inputs)).collect();
+            let total: usize = shares.iter().map(Vec::len).sum();
+            assert!(total <= most.max(always * inputs), "{total} values for {inputs} inputs");
+            assert!(shares.iter().all(|share| share.iter().filter(|one| one.always).count() == always));
+            let names: BTreeSet<&str> = shares.iter().flatten().map(|one| one.name.as_str()).collect();
+            let all = if inputs < 500 { attempts.len() } else { always };
+            assert!(names.len() >= all, "{} names for {inputs} inputs", names.len());
+        }
+    }
+}

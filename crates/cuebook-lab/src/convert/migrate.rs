@@ -39,7 +39,7 @@ pub(super) fn write(
     }
     let text = format!("---\n{}---\n{}", yaml(&front), migrated.body);
     let probe = [OutFile { path: files[0].path.clone(), text }];
-    let compared = bench.check_text(&draft, &probe, "", &mut report)?;
+    let compared = bench.check_messages(&draft, &probe, &mut report)?;
     report.entries.sort_by_key(|entry| entry.fate);
     Ok(Some(Conversion {
         prompt: prompt.id.clone(),

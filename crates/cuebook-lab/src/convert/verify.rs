@@ -1,5 +1,6 @@
 //! Reads what was written, renders it, and holds it against what it was made from.
 
+mod by_message;
 mod own_text;
 mod samples;
 
@@ -144,18 +145,9 @@ impl Bench<'_> {
         prefix: &str,
         report: &mut Report,
     ) -> Result<Compared> {
-        let prepared = match self.read(draft, files) {
-            Err(error) if self.is_missing_include(&error) => {
-                let message = "Cuebook cannot render the result to compare it: the result finds its includes only in its \
-                     final folder";
-                report
-                    .note("check", message)
-                    .hint("move it to its final folder, and check it: cuebook render");
-                let why_not =
-                    "not compared: the result finds its includes only in its final folder".to_owned();
-                return Ok(Compared { why_not: Some(why_not), ..Compared::default() });
-            }
-            read => read?,
+        let prepared = match self.read_result(draft, files, report)? {
+            Ok(prepared) => prepared,
+            Err(compared) => return Ok(compared),
         };
         let terms = ComparisonRules::new(report.reported_differences(), draft);
         let outcome = self.compare(draft, &prepared, prefix, &terms);
@@ -177,14 +169,31 @@ impl Bench<'_> {
             let why_not = Some("the renders differ".to_owned());
             return Ok(Compared { why_not, differs: true, ..Compared::default() });
         }
-        let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
-            let why = &error.diagnostic().message;
-            let why = format!("not compared: the test values do not fit: {why}");
-            let hint = "render both with your own values, and compare: cuebook diff";
-            report.note("check", why.clone()).hint(hint);
-            why
-        });
+        let failure = outcome.failure.filter(|_| outcome.same == 0);
+        let why_not = failure.map(|error| not_compared(&error, report));
         Ok(Compared { renders: outcome.same, without: terms.reported, why_not, differs: false })
+    }
+
+    /// Reads the result, or notes why it cannot be compared.
+    fn read_result(
+        &self,
+        draft: &Draft,
+        files: &[OutFile],
+        report: &mut Report,
+    ) -> Result<std::result::Result<Prepared, Compared>> {
+        match self.read(draft, files) {
+            Err(error) if self.is_missing_include(&error) => {
+                let message = "Cuebook cannot render the result to compare it: the result finds its includes only in its \
+                     final folder";
+                report
+                    .note("check", message)
+                    .hint("move it to its final folder, and check it: cuebook render");
+                let why_not =
+                    "not compared: the result finds its includes only in its final folder".to_owned();
+                Ok(Err(Compared { why_not: Some(why_not), ..Compared::default() }))
+            }
+            read => read.map(Ok),
+        }
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
@@ -230,7 +239,8 @@ impl Bench<'_> {
         report.lost("roles", message).at(self.speaker()).hint(hint);
     }
 
-    /// Tells of messages that a `.prompty` file makes of lines that were text, and says whether it does.
+    /// Tells of messages that a `.prompty` file makes of lines that were text, and says whether it does. Where the source has roles,
+    /// such lines were no text.
     fn messages_of_result(
         &self,
         draft: &Draft,
@@ -238,7 +248,7 @@ impl Bench<'_> {
         terms: &ComparisonRules,
         report: &mut Report,
     ) -> bool {
-        if self.target != BuiltIn::Prompty {
+        if self.target != BuiltIn::Prompty || self.source.prompt().dialect.has_roles {
             return false;
         }
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
@@ -397,6 +407,14 @@ impl Bench<'_> {
 /// Who says the first render that is anything else than the one message that a draft is.
 fn other_roles(mut renders: impl Iterator<Item = Vec<Role>>, draft: &Draft) -> Option<Vec<Role>> {
     renders.find(|roles| !roles.is_empty() && *roles != [draft.role.clone()])
+}
+
+/// Notes that no values were found that the source accepts, and gives the reason.
+fn not_compared(error: &Error, report: &mut Report) -> String {
+    let why = format!("not compared: the test values do not fit: {}", error.diagnostic().message);
+    let hint = "render both with your own values, and compare: cuebook diff";
+    report.note("check", why.clone()).hint(hint);
+    why
 }
 
 fn names_of(roles: &[Role]) -> String {

@@ -244,8 +244,10 @@ pub fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migra
         line.starts_with("{{") && line.strip_suffix(':').is_some_and(|line| line.trim_end().ends_with("}}"))
     };
     let roles_of_values = body.text().lines().any(is_chosen);
-    let purpose = old::Purpose::Migrate { roles_of_values };
-    let (root, old) = old::upgrade(document.into_root(), purpose, &mut follow);
+    let root = document.into_root();
+    let shows_undeclared = shows_undeclared(body.text(), &root);
+    let purpose = old::Purpose::Migrate { roles_of_values, shows_undeclared };
+    let (root, old) = old::upgrade(root, purpose, &mut follow);
     let (Some(old), Json::Object(front)) = (old, root.to_json()) else { return Ok(None) };
     Ok(Some(Migrated {
         front,
@@ -255,6 +257,22 @@ pub fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migra
         has_comments,
         roles_of_values,
     }))
+}
+
+/// Whether a template shows names that no input declares, so that their values may be of any type.
+fn shows_undeclared(template: &str, front: &Node) -> bool {
+    let declared: Vec<&str> = match front.get("inputs").map(|inputs| &inputs.data) {
+        Some(Data::Map(entries)) => entries.iter().map(|(key, _)| key.name.as_str()).collect(),
+        Some(Data::List(items)) => {
+            items.iter().filter_map(|item| item.get("name").and_then(Node::text)).collect()
+        }
+        _ => Vec::new(),
+    };
+    template.split("{{").skip(1).any(|tag| {
+        let tag = tag.trim_start_matches(['-', '+', '{', '&', ' ']);
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        !declared.contains(&&tag[..tag.find(|letter| !is_part(letter)).unwrap_or(tag.len())])
+    })
 }
 
 /// Loads a file and resolves everything in it, also its keys.

@@ -91,7 +91,10 @@ impl Page {
     fn full(&self, full: Full) -> Error {
         let message = format!("{full} ({} characters)", self.limit);
         let diagnostic = Diagnostic::new(Code::OutputTooLarge, message).file(self.source.name());
-        Error::new(ErrorKind::Limit, diagnostic.hint("render less"))
+        Error::new(
+            ErrorKind::Limit,
+            diagnostic.hint("shorten the text, or raise `max_output_size` under \"limits\" in defaults.json"),
+        )
     }
 
     /// What was written.

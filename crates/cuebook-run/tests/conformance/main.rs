@@ -23,13 +23,15 @@ use cuebook::dialect::tool::{Notation, constants};
 use cuebook::source::Source;
 use serde_json::{Value as Json, json};
 
-/// Where we decided against the reference.
-// The number 30 stands for what the description of the cases calls a defect, and we mend.
+/// Instead of the number of a decision: the description of the cases calls it a defect, and we mend it.
+const DEFECT: u32 = 0;
+
+/// Where we decided against the reference, with the number of the decision.
 const DECIDED: &[(&str, &str, u32)] = &[
     // A comment sign inside of a string begins no comment.
-    ("parse_tool", "toolmeta/js_url_comment_breaks_schema", 30),
+    ("parse_tool", "toolmeta/js_url_comment_breaks_schema", DEFECT),
     // Nothing is quoted for a shell where it is missing; where there is one, values are its variables.
-    ("template_config", "template_config/env_value_shell_quoted", 30),
+    ("template_config", "template_config/env_value_shell_quoted", DEFECT),
     // What was signed is the whole file, where it lies.
     ("execute", "directive_tampered_preamble_NOT_DETECTED", 24),
     ("execute", "directive_tampered_body_NOT_DETECTED", 24),
@@ -48,32 +50,32 @@ const DECIDED: &[(&str, &str, u32)] = &[
     ("execute", "tool_timeout_via_parameter", 25),
     ("execute", "tool_bash_runtime_command_parameter_is_lost", 25),
     // Defects that the facts name.
-    ("execute", "tool_via_bash_runtime_config_command", 30),
-    ("execute", "tool_function_returns_none", 30),
-    ("execute", "tool_prints_json_list", 30),
-    ("execute", "knowledge_dashes_success_with_error_in_data", 30),
+    ("execute", "tool_via_bash_runtime_config_command", DEFECT),
+    ("execute", "tool_function_returns_none", DEFECT),
+    ("execute", "tool_prints_json_list", DEFECT),
+    ("execute", "knowledge_dashes_success_with_error_in_data", DEFECT),
     // A child that asks for more than its parent has gets all of that.
-    ("capabilities", "caps/attenuate/god_child_gets_only_first_parent", 30),
+    ("capabilities", "caps/attenuate/god_child_gets_only_first_parent", DEFECT),
     // Everything of a type is enough to search the type.
-    ("capabilities", "caps/check/search_item_type_only_cap_needs_exact", 30),
+    ("capabilities", "caps/check/search_item_type_only_cap_needs_exact", DEFECT),
     // Signing is not the same as everything.
-    ("risk", "risk/sign_falls_to_unrestricted", 30),
+    ("risk", "risk/sign_falls_to_unrestricted", DEFECT),
     // A server that says how long to wait is listened to, and one that does not is not asked again at once.
-    ("error_classification", "error_class/429", 30),
+    ("error_classification", "error_class/429", DEFECT),
     // A model that says that it is blocked ends the thread; one that never returns what was asked for has failed.
-    ("thread", "thread/return_blocked_error_is_rejected", 30),
-    ("thread", "thread/text_only_exhausts_nudges", 30),
+    ("thread", "thread/return_blocked_error_is_rejected", DEFECT),
+    ("thread", "thread/text_only_exhausts_nudges", DEFECT),
     // Children are counted where every process can see it, and each gets a share of the money that is left.
-    ("thread", "thread/spawn_limit_not_enforced_across_processes", 30),
-    ("thread", "thread/second_child_budget_refused*", 30),
+    ("thread", "thread/spawn_limit_not_enforced_across_processes", DEFECT),
+    ("thread", "thread/second_child_budget_refused*", DEFECT),
     // A thread in a process of its own is not its own parent.
-    ("thread", "thread/async*", 30),
+    ("thread", "thread/async*", DEFECT),
     // Inputs are a part of the log, so a thread can go on with them.
-    ("thread", "thread/resume_*", 30),
+    ("thread", "thread/resume_*", DEFECT),
     // Threads of other processes can be stopped as well.
-    ("thread", "thread/orchestrator_cancel_thread", 30),
+    ("thread", "thread/orchestrator_cancel_thread", DEFECT),
     // What Anthropic answers when it has too much to do.
-    ("error_classification", "error_class/529_not_listed", 30),
+    ("error_classification", "error_class/529_not_listed", DEFECT),
 ];
 
 #[test]
@@ -107,6 +109,13 @@ fn run(folder: &std::path::Path) -> Board {
         "thread",
         "of registry_rows and budget_rows the columns that name times, processes and models",
     );
+    board.remark(
+        "thread",
+        "the prompt except the body of the directive: it is the listing of the seed (decision 21)",
+    );
+    board.remark("thread", "the words of nudges and refusals; only their reasons are compared");
+    board.remark("thread", "requests that were not answered: a turn is an answer");
+    board.remark("thread", "the row of a refused thread, and the spend of a root in the ledger");
     board.remark("execute", "durations, paths and times, which the cases mark as volatile");
     let name = |case: &Json| case["id"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     let in_b: BTreeSet<String> = cases.iter().filter(|case| case["variant"] == "B").map(name).collect();

@@ -167,6 +167,20 @@ fn a_server_with_a_long_pause_is_not_retried() {
 }
 
 #[test]
+fn a_dead_port_is_reported_without_a_pause() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let file = format!(
+        "name: dead\napi: openai-chat\nbase_url: http://127.0.0.1:{port}/v1\nretry: {{attempts: 5}}\n"
+    );
+    let clock = Sleepless::new();
+    let provider = HttpProvider::new(&Client::new(), chosen_from(&file)).with_clock(clock.clone());
+    let listener = RecordingListener::default();
+    let failure = ask(&provider, &listener).unwrap_err();
+    assert!(failure.error.diagnostic().message.contains("nothing listens at"), "{}", failure.error);
+    assert_eq!((clock.slept(), listener.retries.lock().unwrap().len()), (Vec::new(), 0));
+}
+
+#[test]
 fn an_unknown_name_is_reported_with_its_file() {
     // `.invalid` is reserved for names that never exist; where no name server can be reached it may exist for all that is known.
     let text = "name: mock\napi: gemini\nbase_url: http://nobody.invalid/v1\nretry: {attempts: 2}\n";

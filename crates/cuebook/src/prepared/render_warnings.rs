@@ -236,19 +236,12 @@ fn role_line(line: &str, roles: &Roles) -> Option<(String, String)> {
     }
     let (word, lower) = (word?, lower?);
     let message = format!("`{word}:` is not a role, so this line is text");
-    let declare = |role: &str| {
-        format!(
-            "declare it: `template: {{parser: {{kind: prompty, options: {{roles: {{{lower}: {role}}}}}}}}}`"
-        )
-    };
     let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, role)| (*role).to_owned());
     let near = alias.or_else(|| nearest(&lower, Role::MARKERS.iter().map(Role::as_str)).into_iter().next());
+    // It fits on a line of 80 columns; the page shows where declarations go.
     let hint = match near {
-        Some(role) => format!("did you mean `{role}:`? To keep the word, {}", declare(&role)),
-        None => format!(
-            "the roles are system, user, assistant and developer. If this is text, {}",
-            declare(NO_ROLE)
-        ),
+        Some(role) => format!("did you mean `{role}:`? Or declare `roles: {{{lower}: {role}}}`"),
+        None => format!("write a role, or declare the word: `roles: {{{lower}: {NO_ROLE}}}`"),
     };
     Some((message, hint))
 }

@@ -29,6 +29,13 @@ fn prompty_files() {
 }
 
 #[test]
+fn migrated_prompty_files_have_the_same_messages() {
+    if let Some(folder) = board::folder("prompty-files") {
+        prompty_files::migrate(&folder);
+    }
+}
+
+#[test]
 fn mustache() {
     if let Some(folder) = board::folder("mustache") {
         mustache::run(&folder).finish();

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use cuebook::{Book, Context, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{BuiltIn, EntryKind, Target};
 use serde_json::{Value as Json, json};
 
 use crate::board::{Board, read};
@@ -30,6 +32,39 @@ pub fn run(folder: &Path) {
         println!("{line}");
     }
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Every file of an older version becomes one of Prompty 2 with the same messages.
+pub fn migrate(folder: &Path) {
+    let cases = read(&folder.join("cases.json"));
+    let (mut migrated, mut compared) = (0, 0);
+    for case in cases["cases"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("case.prompty");
+        std::fs::write(&path, case["file"].as_str().unwrap()).unwrap();
+        let book = Book::open(folder.path()).with_paths(true);
+        // A file of Prompty 2 is an error, and so is one that cannot be read.
+        let Ok(conversion) = book.convert(path.to_str().unwrap(), &Target::new(BuiltIn::Prompty)) else {
+            continue;
+        };
+        migrated += 1;
+        compared += usize::from(conversion.compared > 0);
+        let roles = conversion
+            .report
+            .entries
+            .iter()
+            .find(|entry| entry.about == "roles" && entry.fate != EntryKind::Note);
+        assert!(roles.is_none(), "{name}: {roles:?}");
+        assert!(!conversion.differs, "{name}: {:#?}", conversion.report);
+        let why = conversion.uncompared.as_deref().unwrap_or("nothing");
+        assert!(
+            conversion.compared > 0 || why.starts_with("not compared: the test values do not fit"),
+            "{name}: {why}"
+        );
+    }
+    println!("prompty-files/migrate: {compared} of {migrated} compared");
+    assert!(migrated > 60 && compared * 10 >= migrated * 9, "{compared} of {migrated}");
 }
 
 fn board(cases: &Json) -> Board {

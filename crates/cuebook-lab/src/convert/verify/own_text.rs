@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::samples::Sample;
-use crate::chat::{Marker, Role, Roles};
+use crate::chat::{Marker, Message, Role, Roles};
 use crate::error::Result;
 use crate::prepared::Prepared;
 use crate::render::Rendered;
@@ -95,8 +95,12 @@ impl ComparisonRender<'_> {
 
     /// Who says what a prompt says with some values, message by message.
     pub(super) fn roles(&self, prepared: &Prepared, sample: &Sample) -> Result<Vec<Role>> {
-        let messages = self.render(prepared, sample)?.messages()?;
-        Ok(messages.into_iter().map(|message| message.role).collect())
+        Ok(self.messages(prepared, sample)?.into_iter().map(|message| message.role).collect())
+    }
+
+    /// The messages of a prompt with some values.
+    pub(super) fn messages(&self, prepared: &Prepared, sample: &Sample) -> Result<Vec<Message>> {
+        self.render(prepared, sample)?.messages()
     }
 
     fn render(&self, prepared: &Prepared, sample: &Sample) -> Result<Rendered> {

@@ -33,6 +33,8 @@ pub(crate) enum Purpose {
     Migrate {
         /// Whether the template leaves the role of a message to a value.
         roles_of_values: bool,
+        /// Whether the template shows what no input declares.
+        shows_undeclared: bool,
     },
 }
 
@@ -264,18 +266,15 @@ impl Upgrade<'_> {
         let text = |text: &str| Node::new(Data::Text(text.into()), at.place.clone());
         let option = |(name, value): (&str, &str)| (named(name, &at), text(value));
         let mut parser = Vec::new();
-        if self.purpose != (Purpose::Migrate { roles_of_values: false }) {
+        if !matches!(self.purpose, Purpose::Migrate { roles_of_values: false, .. }) {
             parser.push(("roles", "values"));
-        }
-        if self.old.version == Version::One && self.purpose != Purpose::Read {
-            let message = "a message without text is kept: Prompty 1 skips it".to_owned();
-            self.change(Effect::Differs, &at, message);
         }
         if self.reads_one() {
             parser.push(("empty", if self.old.refused { "skip" } else { "skip-bare" }));
         }
         let mut format = Vec::new();
-        if self.old.version == Version::One && (self.purpose == Purpose::Read || has_other_than_text(top)) {
+        let shows_undeclared = !matches!(self.purpose, Purpose::Migrate { shows_undeclared: false, .. });
+        if self.old.version == Version::One && (shows_undeclared || has_other_than_text(top)) {
             format.push(("scalars", "python"));
         }
         let template = top.iter().position(|(key, _)| key.name == "template");

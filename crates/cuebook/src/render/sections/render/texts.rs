@@ -93,7 +93,7 @@ impl<'t> Run<'t, '_> {
     fn full(&self, _: Full, index: usize) -> Error {
         let (node, limit) = (&self.tree.nodes[index], self.setting.limit);
         let message = format!("the rendered text is longer than {limit} characters");
-        let hint = "shorten the values, summarize sections, or raise the limit";
+        let hint = "shorten the values, summarize sections, or raise `max_output_size` under \"limits\" in defaults.json";
         let mut diagnostic = Diagnostic::new(Code::OutputTooLarge, message).hint(hint);
         diagnostic.place.clone_from(&node.section.place);
         within(Error::new(ErrorKind::Limit, diagnostic), node).with("limit", limit)
