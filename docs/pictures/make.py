@@ -9,6 +9,7 @@ The prompt and the commands are those of the README, so the pictures show what i
 """
 
 import argparse
+import hashlib
 import html
 import os
 import pathlib
@@ -20,6 +21,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs/src/images"
+# The hash of what the pictures show. A test compares it with what the program shows today.
+DIGEST = "session.sha256"
 VALUES = ["--var", "company=Fjord Books", "--var", "name=Ada", "--var", 'items:=[{"title": "tea"}, {"title": "jam"}]']
 SESSION = [
     ["render", "letter", *VALUES],
@@ -53,6 +56,15 @@ def run(cuebook, folder, arguments):
     environment = {**os.environ, "HOME": str(folder / "home"), "CLICOLOR_FORCE": "1", "COLUMNS": "100"}
     done = subprocess.run([cuebook, *arguments], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.stdout
+
+
+def digest(cuebook, folder, page):
+    """A hash of everything that the pictures show: the files of the README, the commands and their output, and the page."""
+    files = sorted(path for path in folder.rglob("*.md"))
+    parts = [f"{path.relative_to(folder).as_posix()}\n{path.read_text(encoding='utf8')}" for path in files]
+    parts += [f"{' '.join(arguments)}\n{run(cuebook, folder, arguments)}" for arguments in SESSION]
+    parts.append(page.read_text(encoding="utf8"))
+    return hashlib.sha256("\0".join(parts).replace(str(folder), "").encode()).hexdigest()
 
 
 def quoted(word):
@@ -116,9 +128,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cuebook", default=ROOT / "target/debug/cuebook", type=pathlib.Path, help="the program to show")
     parser.add_argument("--out", default=IMAGES, type=pathlib.Path, help="the folder for the pictures")
+    parser.add_argument("--check", action="store_true", help="make no pictures; fail if those in the folder are not current")
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
+    if not chromium and not options.check:
         sys.exit("chromium is missing: apt-get install chromium")
     if not options.cuebook.is_file():
         sys.exit(f"{options.cuebook} is missing: cargo build")
@@ -128,11 +141,15 @@ def main():
         cuebook = options.cuebook.resolve()
         page = folder / "explain.html"
         subprocess.run([cuebook, "explain", "letter", *VALUES, "--html", page], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        if options.check:
+            kept = (options.out / DIGEST).read_text(encoding="utf8").strip()
+            sys.exit(0 if kept == digest(cuebook, folder, page) else f"the pictures are not current: {options.out / DIGEST} differs")
         for scheme in SCHEMES:
             photograph(chromium, page, options.out.resolve() / f"explain-{scheme}.png", scheme, (1100, 575))
             session = folder / f"session-{scheme}.html"
             session.write_text(session_page(cuebook, folder, scheme == "dark"), encoding="utf8")
             photograph(chromium, session, options.out.resolve() / f"session-{scheme}.png", scheme, (1100, 490))
+        (options.out / DIGEST).write_text(digest(cuebook, folder, page) + "\n", encoding="utf8")
     print("\n".join(str(path) for path in sorted(options.out.glob("*.png"))))
 
 

@@ -115,6 +115,41 @@ fn engine() -> cuebook::Result<()> {
     Ok(())
 }
 
+fn extensions() -> cuebook::Result<()> {
+    use serde_json::json;
+
+    let book = cuebook::Book::open("my-prompts")
+        .with_filter("initials", |given| {
+            let name = given[0].as_str().ok_or("a name is a text")?;
+            Ok(json!(name.split(' ').filter_map(|word| word.chars().next()).collect::<String>()))
+        })
+        .with_test("short", |given| Ok(given[0].as_str().is_some_and(|text| text.len() < 20)))
+        .with_global("team", json!("Tides"));
+    // {{ name | initials }}{% if name is short %}, {{ team }}{% endif %}
+    let variables = cuebook::Variables::new().set("name", "Ada Lovelace");
+    println!("{}", book.render("card", &variables, &cuebook::Context::default())?.text());
+    Ok(())
+}
+
+fn section_type() -> cuebook::Result<()> {
+    use cuebook::sections::SectionType;
+    use serde_json::{Map, Value};
+
+    #[derive(Debug)]
+    struct Shout;
+
+    impl SectionType for Shout {
+        fn render_body(&self, text: &str, _values: &Map<String, Value>) -> cuebook::Result<String> {
+            Ok(text.to_uppercase())
+        }
+    }
+
+    let book = cuebook::Book::open("my-prompts").with_section_type("shout", Shout);
+    let context = cuebook::Context::default();
+    println!("{}", book.render("rules", &cuebook::Variables::new(), &context)?.text());
+    Ok(())
+}
+
 fn hooks() -> cuebook::Result<()> {
     use cuebook::Book;
     use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
@@ -150,6 +185,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     render()?;
     wait(speak())?;
     engine()?;
+    extensions()?;
+    section_type()?;
     hooks()?;
     Ok(())
 }

@@ -272,7 +272,7 @@ fn wrong_messages_are_answered_and_do_not_end_the_server() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_does_not_end_the_server() {
+fn an_unreadable_message_is_answered_and_the_next_one_read() {
     let mut editor = Editor::open(FILES);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let framed = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes();

@@ -20,6 +20,17 @@ fn the_readme_is_short() {
 }
 
 #[test]
+fn the_pictures_of_the_book_are_current() {
+    let Some(()) = support::python_or_skip() else { return };
+    let mut check = std::process::Command::new("python3");
+    check.arg(Path::new(ROOT).join("docs/pictures/make.py"));
+    check.args(["--check", "--cuebook", env!("CARGO_BIN_EXE_cuebook")]);
+    let output = check.output().unwrap();
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{why}\nrun: cargo build && python3 docs/pictures/make.py");
+}
+
+#[test]
 fn the_readme_picture_is_what_the_program_draws() {
     let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
     let mut stage = Setup::new();

@@ -222,6 +222,7 @@ fn page(
 }
 
 impl ServerHandler for Server {
+    #[expect(deprecated, reason = "older clients set a level of the log")]
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_logging()
@@ -251,7 +252,7 @@ impl ServerHandler for Server {
     }
 
     // Cuebook sends clients no log, so it accepts every level. The newest version of the protocol has no logging.
-    #[expect(deprecated, reason = "older clients set a level")]
+    #[expect(deprecated, reason = "older clients set a level of the log")]
     async fn set_level(
         &self,
         _: rmcp::model::SetLevelRequestParams,

@@ -12,7 +12,9 @@ use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Output};
 use cuebook::template::page::StandaloneOutline;
 use cuebook::variables::Scope;
-use cuebook::{Book, Code, Context, ErrorKind, Result, UnknownVariables, Variables, variables};
+use cuebook::{
+    Book, Code, Context, ErrorKind, Origin, Rendered, Result, UnknownVariables, Variables, variables,
+};
 use serde_json::{Map, Value as Json, json};
 use support::Project;
 
@@ -251,6 +253,58 @@ fn a_panic_in_an_engine_or_a_filter_is_an_error_that_names_it() {
     let error = book.prompt("f").render().unwrap_err();
     let shown = format!("{error:?}");
     assert!(shown.contains("panicked: on purpose") && shown.contains("shout"), "{shown}");
+}
+
+/// A prompt as a template and as a `.prompty` file, rendered by a book with extensions.
+fn extended(body: &str, extend: impl Fn(Book) -> Book) -> [Rendered; 2] {
+    let project = Project::new()
+        .file("prompts/t/template.md", body)
+        .file("prompts/p.prompty", format!("---\nname: p\n---\nsystem:\n{body}"));
+    let book = extend(project.book());
+    ["t", "p"].map(|id| book.prompt(id).var("name", "Ada Lovelace").render().unwrap())
+}
+
+/// The kind of the origin that a piece of the text has.
+fn origin(rendered: &Rendered, piece: &str) -> &'static str {
+    let at = rendered.text().find(piece).unwrap_or_else(|| panic!("no {piece} in {}", rendered.text()));
+    rendered.span_at(at).unwrap().origin.kind()
+}
+
+#[test]
+fn a_filter_of_a_program_keeps_the_origin_of_its_value() {
+    let initials = |given: &[Json]| -> std::result::Result<Json, String> {
+        let name = given[0].as_str().ok_or("a name is a text")?;
+        Ok(json!(name.split(' ').filter_map(|word| word.chars().next()).collect::<String>()))
+    };
+    for rendered in extended("Hi {{ name | initials }}!", |book| book.with_filter("initials", initials)) {
+        assert!(rendered.text().ends_with("Hi AL!"), "{}", rendered.text());
+        assert_eq!((origin(&rendered, "Hi"), origin(&rendered, "AL")), ("literal", "value"));
+        let span = rendered.span_at(rendered.text().find("AL").unwrap()).unwrap();
+        let Origin::Value { shown, .. } = &span.origin else { panic!("{:?}", span.origin) };
+        assert_eq!(shown[0].path, "name");
+    }
+}
+
+#[test]
+fn a_test_of_a_program_chooses_between_texts_of_the_author() {
+    let body = "{% if name is short %}Hi{% else %}Dear{% endif %} {{ name }}";
+    for (most, text) in [(5, "Dear"), (50, "Hi")] {
+        let short = move |given: &[Json]| Ok(given[0].as_str().is_some_and(|text| text.len() < most));
+        for rendered in extended(body, |book| book.with_test("short", short)) {
+            assert!(rendered.text().ends_with(&format!("{text} Ada Lovelace")), "{}", rendered.text());
+            assert_eq!((origin(&rendered, text), origin(&rendered, "Ada")), ("literal", "value"));
+        }
+    }
+}
+
+#[test]
+fn a_global_of_a_program_is_a_value_in_the_text() {
+    for rendered in
+        extended("{{ name }} of {{ team }}.", |book| book.with_global("team", json!("system:\nTides")))
+    {
+        assert!(rendered.text().ends_with("Ada Lovelace of system:\nTides."), "{}", rendered.text());
+        assert_eq!((origin(&rendered, " of "), origin(&rendered, "Tides")), ("literal", "value"));
+    }
 }
 
 #[test]

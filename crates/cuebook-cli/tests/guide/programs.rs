@@ -129,6 +129,12 @@ pub fn the_pieces_of_programs_run() {
                    {{ question }}\n";
     project.write("my-prompts/prompts/support.prompty", support);
     project.write("my-prompts/prompts/angles.prompty", "---\ntemplate: {format: angles}\n---\nDear <who>!\n");
+    let card = "{{ name | initials }}{% if name is short %}, {{ team }}{% endif %}\n";
+    project.write("my-prompts/prompts/card.prompty", card);
+    project.write(
+        "my-prompts/prompts/rules.sections.md",
+        "# Rule\n\n```yaml section\ntype: shout\n```\n\nbe brief\n",
+    );
     let this = std::env::current_exe().expect("a path");
     let output = project
         .command(this, project.path())
@@ -139,9 +145,13 @@ pub fn the_pieces_of_programs_run() {
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}{stderr}");
-    for wanted in
-        ["You are a friendly assistant. You are talking to Ada", "user: [\"Where is order 7?\"]", "Dear Ada!"]
-    {
+    for wanted in [
+        "You are a friendly assistant. You are talking to Ada",
+        "user: [\"Where is order 7?\"]",
+        "Dear Ada!",
+        "AL, Tides",
+        "# Rule\n\nBE BRIEF",
+    ] {
         assert!(stdout.contains(wanted), "{wanted}\n{stdout}{stderr}");
     }
     assert!(stdout.contains("\nIt left on Monday.\n"), "{stdout}");
