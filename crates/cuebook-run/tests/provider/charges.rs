@@ -170,7 +170,7 @@ fn a_server_with_a_long_pause_is_not_retried() {
 fn a_dead_port_is_reported_without_a_pause() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let file = format!(
-        "name: dead\napi: openai-chat\nbase_url: http://127.0.0.1:{port}/v1\nretry: {{attempts: 5}}\n"
+        "name: mock\napi: openai-chat\nbase_url: http://127.0.0.1:{port}/v1\nretry: {{attempts: 5}}\n"
     );
     let clock = Sleepless::new();
     let provider = HttpProvider::new(&Client::new(), chosen_from(&file)).with_clock(clock.clone());
