@@ -259,7 +259,7 @@ fn a_panic_in_an_engine_or_a_filter_is_an_error_that_names_it() {
 fn extended(body: &str, extend: impl Fn(Book) -> Book) -> [Rendered; 2] {
     let project = Project::new()
         .file("prompts/t/template.md", body)
-        .file("prompts/p.prompty", format!("---\nname: p\n---\nsystem:\n{body}"));
+        .file("prompts/p.prompty", &format!("---\nname: p\n---\nsystem:\n{body}"));
     let book = extend(project.book());
     ["t", "p"].map(|id| book.prompt(id).var("name", "Ada Lovelace").render().unwrap())
 }

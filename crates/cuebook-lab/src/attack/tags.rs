@@ -75,10 +75,10 @@ fn walk<T>(
             }
             at += 1;
         }
-        if matches!(span.origin, Origin::Value { .. } | Origin::Hook { .. }) {
-            if let Some(answer) = look(&open, &rendered.text()[span.range.clone()], &span.origin) {
-                return Some(answer);
-            }
+        if matches!(span.origin, Origin::Value { .. } | Origin::Hook { .. })
+            && let Some(answer) = look(&open, &rendered.text()[span.range.clone()], &span.origin)
+        {
+            return Some(answer);
         }
     }
     None
