@@ -24,7 +24,7 @@ impl Project {
 
     fn try_diff(&self, before: &str, after: &str, values: &[(&str, &str)]) -> Result<Diff> {
         let book = Book::open(self.0.path()).with_paths(true);
-        let (context, clock) = (Context::default(), moment());
+        let (context, clock) = (Context::default(), stopped_clock());
         let variables =
             values.iter().fold(Variables::new(), |variables, (name, value)| variables.set(*name, *value));
         let find = |wanted: &str| -> Result<Version<'static>> {
