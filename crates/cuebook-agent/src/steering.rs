@@ -71,6 +71,11 @@ impl Cancel {
         Cancel::default()
     }
 
+    /// A flag of the caller: there is a request to stop when it is set.
+    pub fn flag(flag: Arc<AtomicBool>) -> Cancel {
+        Cancel(flag)
+    }
+
     /// Stop as soon as possible.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);

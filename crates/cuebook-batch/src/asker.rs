@@ -70,7 +70,7 @@ impl Asker for Recorded<'_> {
     fn ask_at(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<(Asked, Option<usize>)> {
         Ok(match self.0.get_at(key)? {
             Some((slot, kept)) => (asked(kept), Some(slot)),
-            None => (Asked::Open, None),
+            None => (known(self.0, key)?.unwrap_or(Asked::Open), None),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The steps of a batch: check all rows, ask, write.
 
+mod block;
 mod checked;
 mod jobs;
 
@@ -17,7 +18,7 @@ use serde_json::{Value as Json, json};
 
 use crate::asker::{Asker, Live, Recorded};
 use crate::chain::{Spoken, converse};
-use crate::columns::bad_columns;
+use crate::columns::bad_columns_of;
 use crate::journal::Journal;
 use crate::key::short_hash;
 use crate::kinds;
@@ -129,11 +130,14 @@ impl Batch {
         };
         let began = journal.as_ref().and_then(|journal| journal.began().parse::<Zoned>().ok());
         let book = book.with_clock(Frozen(began.unwrap_or_else(Zoned::now)));
+        Batch::with_journal(&book, engine, plan, journal)
+    }
+
+    fn with_journal(book: &Book, engine: &Engine, plan: Plan, journal: Option<Journal>) -> Result<Batch> {
         let asks = plan.run.then_some(engine);
         let prompt = (plan.prompt.as_str(), plan.model.as_deref());
-        let speaker =
-            Speaker::new(&book, prompt, &plan.context, &plan.columns, plan.variables.clone(), asks)?;
-        let judge = |judge| Judge::new(&book, judge, &plan.context, engine);
+        let speaker = Speaker::new(book, prompt, &plan.context, &plan.columns, plan.variables.clone(), asks)?;
+        let judge = |judge| Judge::new(book, judge, &plan.context, engine);
         let judges = plan.judges.iter().map(judge).collect::<Result<Vec<_>>>()?;
         if let (Some(limit), Some(model)) = (plan.limit, &speaker.model)
             && let Some(chosen) = std::iter::once(model)
@@ -202,7 +206,7 @@ impl Batch {
             let message =
                 format!("the data has a column `{column}`, and the output has one of this name too");
             let hint = "put a text before the new names, as in --prefix out_, or leave out the data's columns with --no-inputs";
-            return Err(bad_columns(message, hint.to_owned()).map(|found| found.file(&*file)));
+            return Err(bad_columns_of(&file, message, hint.to_owned()));
         }
         Ok(())
     }
@@ -247,10 +251,23 @@ impl Batch {
     pub fn ask(&self, checked: &Checked, progress: &dyn Progress, stop: &Stop) -> Result<Ended> {
         let Some(journal) = &self.journal else { return Ok(Ended::default()) };
         self.refuse_jobs(journal)?;
-        let spend = Spend::new(self.plan.limit, journal.spent());
-        let live = Live::new(journal, &spend, stop);
         let rows = self.rows_to_ask()?;
         let are_texts = rows.are_texts();
+        let step = |done, spent| progress.step(Stage::Ask, done, Some(checked.rows), spent);
+        self.ask_rows(journal, rows, stop, |row, live| self.ask_row(row, are_texts, live), step)
+    }
+
+    /// Calls `ask` for each row, several at a time.
+    fn ask_rows(
+        &self,
+        journal: &Journal,
+        rows: Box<dyn Rows + '_>,
+        stop: &Stop,
+        ask: impl Fn(&Row, &Live<'_>) -> Result<()> + Sync,
+        step: impl Fn(u64, Money) + Sync,
+    ) -> Result<Ended> {
+        let spend = Spend::new(self.plan.limit, journal.spent());
+        let live = Live::new(journal, &spend, stop);
         let (rows, failed, done) = (Mutex::new(rows), Mutex::new(None::<Error>), AtomicU64::new(0));
         let locked =
             |failed: &Mutex<Option<Error>>| failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
@@ -262,7 +279,7 @@ impl Batch {
                 let row = rows.lock().unwrap_or_else(PoisonError::into_inner).next_row();
                 let asked = match row {
                     None => return,
-                    Some(Ok(row)) => self.ask_row(&row, are_texts, &live),
+                    Some(Ok(row)) => ask(&row, &live),
                     Some(Err(error)) => Err(error),
                 };
                 if let Err(error) = asked {
@@ -270,7 +287,7 @@ impl Batch {
                     return;
                 }
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                progress.step(Stage::Ask, done, Some(checked.rows), spend.spent());
+                step(done, spend.spent());
             }
         };
         thread::scope(|scope| {

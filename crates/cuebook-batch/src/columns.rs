@@ -90,6 +90,11 @@ impl Columns {
         (self.knows(column) && !is_taken()).then_some(column)
     }
 
+    /// Whether a column fills a variable.
+    pub(crate) fn reads(&self, column: &str) -> bool {
+        self.variable(column).is_some()
+    }
+
     /// Refuses columns that do not fit: a variable that is required has none, or `--map` names one that does not exist.
     pub(crate) fn check(&self, columns: &[String], file: &str) -> Result<()> {
         let has = |name: &str| columns.iter().any(|column| column == name);
@@ -97,7 +102,7 @@ impl Columns {
         if let Some(column) = self.assigned.keys().filter(|column| !has(column)).min() {
             let hint = near(column).unwrap_or_else(|| listed(columns));
             let message = format!("--map {column}: the data has no column `{column}`");
-            return Err(bad_columns(message, hint).map(|found| found.file(file)).with("column", column));
+            return Err(bad_columns_of(file, message, hint).with("column", column));
         }
         let filled: BTreeSet<&str> = columns.iter().filter_map(|column| self.variable(column)).collect();
         if let Some(missing) = self.required.iter().find(|name| !filled.contains(name.as_str())) {
@@ -112,7 +117,7 @@ impl Columns {
                     listed(columns)
                 ),
             };
-            return Err(bad_columns(message, hint).map(|found| found.file(file)).with("variable", missing));
+            return Err(bad_columns_of(file, message, hint).with("variable", missing));
         }
         Ok(())
     }
@@ -188,6 +193,12 @@ fn listed(columns: &[String]) -> String {
 
 pub(crate) fn bad_columns(message: String, hint: String) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadColumns, message).hint(hint))
+}
+
+/// The same for a file; a data set of a program has no name.
+pub(crate) fn bad_columns_of(file: &str, message: String, hint: String) -> Error {
+    let error = bad_columns(message, hint);
+    if file.is_empty() { error } else { error.map(|found| found.file(file)) }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! | `{"done": true}` | the output was written |
 
 mod index;
+mod others;
 mod record;
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -26,6 +27,7 @@ use serde_json::{Value as Json, json};
 
 use crate::key::Key;
 use index::Index;
+use others::Others;
 pub use record::{Answered, Failed, Kept};
 
 /// Bytes of a line at most: the largest answer, escaped.
@@ -41,6 +43,8 @@ pub struct Journal {
     synced: Condvar,
     /// For reading: what was answered before.
     reader: Mutex<File>,
+    /// The journals of other processes that work on the same data set.
+    others: Option<Mutex<Others>>,
 }
 
 #[derive(Debug)]
@@ -75,7 +79,30 @@ impl Journal {
     ///
     /// `CB904` if another process has it, `CB905` if it is damaged, and the errors of files.
     pub fn open(output: &Path, now: &str) -> Result<Journal> {
-        let path = Journal::path_of(output);
+        Journal::open_at(Journal::path_of(output), now)
+    }
+
+    /// Opens a journal in a folder that several processes share, on one machine or on many: it has the answers of all of them. A
+    /// process continues a journal that no process has, so the folder has at most as many as processes ran at once.
+    ///
+    /// # Errors
+    ///
+    /// `CB905` if a journal is damaged, and the errors of files.
+    pub fn share(folder: &Path, now: &str) -> Result<Journal> {
+        let mut number = 1_u32;
+        loop {
+            match Journal::open_at(folder.join(format!("{number}.journal")), now) {
+                Err(error) if error.code() == Code::BatchBusy => number += 1,
+                Err(error) => return Err(error),
+                Ok(journal) => {
+                    let others = Others::new(folder, &journal.path)?;
+                    return Ok(Journal { others: Some(Mutex::new(others)), ..journal });
+                }
+            }
+        }
+    }
+
+    fn open_at(path: PathBuf, now: &str) -> Result<Journal> {
         let name = path.to_string_lossy().into_owned();
         let file = open(&path).map_err(|error| files::write_error(&name, &error))?;
         match file.try_lock() {
@@ -92,8 +119,7 @@ impl Journal {
         }
         state.synced = state.length;
         let began = state.began.clone().unwrap_or_else(|| now.to_owned());
-        let journal =
-            Journal { path, state: Mutex::new(state), synced: Condvar::new(), reader: Mutex::new(reader) };
+        let journal = Journal::new(path, state, reader);
         journal.append(json!({"run": {"began": began}}), |state, _| {
             state.began = Some(began.clone());
             state.run += 1;
@@ -107,7 +133,10 @@ impl Journal {
     ///
     /// `CB905` if it is damaged, and the errors of files.
     pub fn look(output: &Path) -> Result<Option<Journal>> {
-        let path = Journal::path_of(output);
+        Journal::look_at(Journal::path_of(output))
+    }
+
+    fn look_at(path: PathBuf) -> Result<Option<Journal>> {
         let name = path.to_string_lossy().into_owned();
         if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
             return Ok(None);
@@ -115,12 +144,12 @@ impl Journal {
         let open = || File::open(&path).map_err(|error| files::io_error(&name, &error));
         let (file, reader) = (open()?, open()?);
         let state = State::read_all(file, &name, &reader)?;
-        Ok(Some(Journal {
-            path,
-            state: Mutex::new(state),
-            synced: Condvar::new(),
-            reader: Mutex::new(reader),
-        }))
+        Ok(Some(Journal::new(path, state, reader)))
+    }
+
+    fn new(path: PathBuf, state: State, reader: File) -> Journal {
+        let (state, reader) = (Mutex::new(state), Mutex::new(reader));
+        Journal { path, state, synced: Condvar::new(), reader, others: None }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -157,10 +186,17 @@ impl Journal {
     ///
     /// `CB905` or an error of files if the journal cannot be read.
     pub fn get(&self, key: Key) -> Result<Option<Kept>> {
+        match (self.own(key)?, &self.others) {
+            (None, Some(others)) => others.lock().unwrap_or_else(PoisonError::into_inner).answer(key),
+            (own, _) => Ok(own),
+        }
+    }
+
+    fn own(&self, key: Key) -> Result<Option<Kept>> {
         Ok(self.get_at(key)?.map(|(_, kept)| kept))
     }
 
-    /// The same, with its place in the index. The place changes when answers are added.
+    /// What this journal knows of a question, with its place in the index. The place changes when answers are added.
     pub(crate) fn get_at(&self, key: Key) -> Result<Option<(usize, Kept)>> {
         let (places, run): (Vec<(usize, u64)>, u64) = {
             let state = self.state();
@@ -326,11 +362,11 @@ impl State {
         Ok(state)
     }
 
-    /// Reads a journal from its beginning to its last whole line.
+    /// Reads a journal to its last whole line, from its beginning or from where it was read to.
     fn read(&mut self, name: &str, lookup: &mut Lookup<'_>) -> Result<()> {
         let file = self.file.try_clone().map_err(|error| files::io_error(name, &error))?;
         let mut reader = BufReader::with_capacity(1 << 16, file);
-        reader.seek(SeekFrom::Start(0)).map_err(|error| files::io_error(name, &error))?;
+        reader.seek(SeekFrom::Start(self.length)).map_err(|error| files::io_error(name, &error))?;
         let mut line = Vec::new();
         let (mut number, mut invalid) = (0_u64, None);
         loop {

@@ -40,6 +40,30 @@ impl Kind {
         }
     }
 
+    /// Its name in a schema.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Text => "text",
+            Kind::Integer => "integer",
+            Kind::Number => "number",
+            Kind::Boolean => "boolean",
+            Kind::Json => "json",
+        }
+    }
+
+    /// A value as a column of this type has it; `None` if it cannot.
+    pub fn cell(self, value: Json) -> Option<Json> {
+        let fits = match self {
+            _ if value.is_null() => true,
+            Kind::Json => return Some(Json::String(value.to_string())),
+            Kind::Text => value.is_string(),
+            Kind::Integer => value.is_i64(),
+            Kind::Number => value.is_number(),
+            Kind::Boolean => value.is_boolean(),
+        };
+        fits.then_some(value)
+    }
+
     fn and(self, other: Kind) -> Kind {
         match (self, other) {
             (one, other) if one == other => one,

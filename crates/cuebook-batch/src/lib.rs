@@ -46,5 +46,6 @@ mod speaker;
 mod spend;
 
 pub use batch::{Batch, Checked, Ended, Pending, Progress, Stage, Via, Waiting, Written};
+pub use kinds::Kind;
 pub use plan::{Form, JudgePlan, Plan};
 pub use problem::Problem;

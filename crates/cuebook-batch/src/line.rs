@@ -37,7 +37,7 @@ pub(crate) struct Judged<'a> {
 }
 
 impl LineMaker<'_> {
-    fn name(&self, name: &str) -> String {
+    pub(crate) fn name(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
@@ -140,25 +140,11 @@ impl LineMaker<'_> {
         if self.keeps_inputs {
             kinds.extend(inputs);
         }
-        let outputs = |name: &str, outputs: &[(String, Kind)]| -> Vec<(String, Kind)> {
-            match outputs {
-                [] => vec![(self.name(&format!("{name}_outputs")), Kind::Json)],
-                _ => outputs
-                    .iter()
-                    .map(|(output, kind)| (self.name(&format!("{name}_{output}")), *kind))
-                    .collect(),
-            }
-        };
         if let Some(answers) = answers {
             kinds.push((self.name("answer"), Kind::Text));
-            kinds.extend(outputs("answer", answers));
+            kinds.extend(self.output_kinds("answer", answers));
             for (name, judged) in judges {
-                if judged.is_empty() {
-                    kinds.push((self.name(name), Kind::Text));
-                }
-                kinds.extend(outputs(name, judged));
-                kinds.push((self.name(&format!("{name}_cost")), Kind::Number));
-                kinds.push((self.name(&format!("{name}_error")), Kind::Text));
+                kinds.extend(self.judge_kinds(name, judged));
             }
             let used = [
                 ("model", Kind::Text),
@@ -180,6 +166,23 @@ impl LineMaker<'_> {
         }
         kinds.extend(["error", "error_message"].map(|name| (self.name(name), Kind::Text)));
         kinds
+    }
+
+    fn output_kinds(&self, name: &str, outputs: &[(String, Kind)]) -> Vec<(String, Kind)> {
+        match outputs {
+            [] => vec![(self.name(&format!("{name}_outputs")), Kind::Json)],
+            _ => {
+                outputs.iter().map(|(output, kind)| (self.name(&format!("{name}_{output}")), *kind)).collect()
+            }
+        }
+    }
+
+    /// The columns of a judge and their types, in order.
+    pub(crate) fn judge_kinds(&self, name: &str, outputs: &[(String, Kind)]) -> Vec<(String, Kind)> {
+        let own = outputs.is_empty().then(|| (self.name(name), Kind::Text));
+        let ends = [("cost", Kind::Number), ("error", Kind::Text)]
+            .map(|(end, kind)| (self.name(&format!("{name}_{end}")), kind));
+        own.into_iter().chain(self.output_kinds(name, outputs)).chain(ends).collect()
     }
 
     /// The names that it adds. None of them may be the name of a column of the data.

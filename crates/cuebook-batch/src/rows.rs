@@ -26,6 +26,17 @@ pub struct Row {
     pub fault: Option<Error>,
 }
 
+impl Row {
+    /// A row of a program. `fault` is why its values are incomplete.
+    pub fn new(number: u64, values: Map<String, Json>, fault: Option<&str>) -> Row {
+        let fault = fault.map(|why| {
+            let diagnostic = Diagnostic::new(Code::BadData, format!("row {number}: {why}"));
+            Error::new(ErrorKind::PromptValidation, diagnostic).with("row", number)
+        });
+        Row { number, values, fault }
+    }
+}
+
 /// The rows of a file.
 pub trait Rows: Send {
     /// The next row; `None` at the end. An error ends the file: what follows cannot be read.

@@ -101,6 +101,10 @@ impl Judge {
         self.speaker.output_kinds()
     }
 
+    pub(crate) fn reads(&self, column: &str) -> bool {
+        self.speaker.columns.reads(column)
+    }
+
     pub(crate) fn model(&self) -> Option<&PromptModel> {
         self.speaker.model.as_ref()
     }

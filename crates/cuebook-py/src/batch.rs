@@ -13,9 +13,10 @@ use serde_json::Value as Json;
 
 use crate::arrow::{self, Batch, Chunk, RenderedTable, Table};
 use crate::book::{Book, unknown};
+use crate::cancel::Cancel;
 use crate::context::usage;
 use crate::errors::{self, Raise};
-use crate::{context, values};
+use crate::{calls, context, values};
 
 /// The rows that a thread takes at once, at most.
 const MAX_ROWS: usize = 16 << 10;
@@ -41,9 +42,13 @@ impl Rows {
         Rows { count, threads: threads.min(count.div_ceil(share)), share }
     }
 
-    /// Calls `work` for ranges of the rows until all are done, or Python has a signal for the caller, such as Ctrl-C. The answers are in
-    /// the order of the rows; those of a thread that ended early are missing.
-    fn work<T: Send + Sync>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> PyResult<Vec<T>> {
+    /// Calls `work` for ranges of the rows until all are done, the caller cancels, or Python has a signal for it, such as Ctrl-C. The
+    /// answers are in the order of the rows.
+    fn work<T: Send + Sync>(
+        &self,
+        cancel: Option<&AtomicBool>,
+        work: impl Fn(Range<usize>) -> T + Sync,
+    ) -> PyResult<Vec<T>> {
         let done: Vec<OnceLock<T>> = (0..self.count.div_ceil(self.share)).map(|_| OnceLock::new()).collect();
         let (next, stop, raised) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
         let take = |signals: &dyn Fn() -> bool| {
@@ -54,7 +59,12 @@ impl Rows {
                 let _ = slot.set(work(start..(start + self.share).min(self.count)));
             }
         };
-        let signals = || match Python::attach(|py| py.check_signals()) {
+        let is_cancelled = || cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst));
+        let look = |py: Python<'_>| match is_cancelled() {
+            true => Err(errors::to_python(py, &calls::cancelled())),
+            false => py.check_signals(),
+        };
+        let signals = || match Python::attach(look) {
             Ok(()) => true,
             Err(signal) => {
                 stop.store(true, Ordering::Relaxed);
@@ -90,6 +100,11 @@ impl Ready {
         Ok(Ready { prepared, context: Arc::new(context) })
     }
 
+    /// Whether it may wait for code that runs in another process.
+    fn waits(&self) -> bool {
+        self.prepared.runs_code(&self.context)
+    }
+
     fn render(&self, variables: &Variables) -> Result<String> {
         self.prepared.render_text(variables, &self.context)
     }
@@ -112,7 +127,12 @@ impl Ready {
         Ok(Plan { variables, batches })
     }
 
-    fn render_table(&self, plan: &Plan<'_>, threads: Option<usize>) -> PyResult<RenderedTable> {
+    fn render_table(
+        &self,
+        plan: &Plan<'_>,
+        threads: Option<usize>,
+        cancel: Option<&AtomicBool>,
+    ) -> PyResult<RenderedTable> {
         let work = |rows: Range<usize>| {
             // The same variables for all rows: a text is written to the place of the one before.
             let (mut variables, mut chunk) = (plan.variables.clone(), Chunk::default());
@@ -133,7 +153,7 @@ impl Ready {
             chunk
         };
         let count = plan.batches.iter().map(|batch| batch.rows).sum();
-        Ok(RenderedTable::new(Rows::new(count, threads).work(work)?))
+        Ok(RenderedTable::new(Rows::new(count, threads).work(cancel, work)?))
     }
 }
 
@@ -164,11 +184,27 @@ impl Plan<'_> {
     }
 }
 
-fn wrong_table(why: &str) -> Error {
+pub fn wrong_table(why: &str) -> Error {
     usage(
         format!("the table cannot be read: {why}"),
         "pass a table of pyarrow, Polars or pandas with one column per variable",
     )
+}
+
+impl Book {
+    /// Renders rows: in the caller's thread, or in another one if they wait for hooks, so that the wait can end.
+    fn rendered<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        waits: bool,
+        render: impl FnOnce(Option<&AtomicBool>) -> PyResult<T> + Send + 'static,
+    ) -> PyResult<T> {
+        if waits {
+            return self.waits(py, move || Ok(render(None)))?;
+        }
+        let cancel = Cancel::current(py)?;
+        py.detach(|| render(cancel.as_deref()))
+    }
 }
 
 #[pymethods]
@@ -187,8 +223,13 @@ impl Book {
         let read = |row: &Bound<'_, PyDict>| values::members(row).map(Variables::from);
         let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
         let ready = py.detach(|| Ready::new(self, prompt, context, unknown(allow_unknown))).or_raise(py)?;
-        let work = |range: Range<usize>| rows[range].iter().map(|row| ready.render(row)).collect::<Vec<_>>();
-        let texts = py.detach(|| Rows::new(rows.len(), threads).work(work))?;
+        let waits = ready.waits();
+        let render = move |cancel: Option<&AtomicBool>| {
+            let work =
+                |range: Range<usize>| rows[range].iter().map(|row| ready.render(row)).collect::<Vec<_>>();
+            Rows::new(rows.len(), threads).work(cancel, work)
+        };
+        let texts = self.rendered(py, waits, render)?;
         let answer = |text: Result<String>| match text {
             Ok(text) => Ok(PyString::new(py, &text).into_any().unbind()),
             Err(error) => errors::instance(py, &error),
@@ -210,7 +251,15 @@ impl Book {
         let table = table.map_err(|why| wrong_table(&why)).or_raise(py)?;
         let context = context::read(&values::members(context)?).or_raise(py)?;
         let ready = py.detach(|| Ready::new(self, prompt, context, UnknownVariables::Ignore)).or_raise(py)?;
-        let plan = py.detach(|| ready.plan(&table, allow_unknown)).or_raise(py)?;
-        py.detach(|| ready.render_table(&plan, threads)).map(Some)
+        py.detach(|| ready.plan(&table, allow_unknown).map(drop)).or_raise(py)?;
+        let waits = ready.waits();
+        let render = move |cancel: Option<&AtomicBool>| {
+            let plan = ready.plan(&table, allow_unknown);
+            plan.map(|plan| ready.render_table(&plan, threads, cancel))
+        };
+        match self.rendered(py, waits, move |cancel| Ok(render(cancel)))?.or_raise(py)? {
+            Ok(table) => Ok(Some(table)),
+            Err(raised) => Err(raised),
+        }
     }
 }

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};
 
+use crate::cancel::Cancel;
 use crate::errors::Raise;
 use crate::json::to_python;
 use crate::rendered::Rendered;
@@ -65,7 +66,19 @@ impl Book {
         if is_path { self.with_paths() } else { self.prompts() }
     }
 
-    fn make(&self) -> Prompts {
+    /// Does work that may wait for hooks, so that Ctrl-C and a cancelled task end the wait. Functions of this process need their caller's thread.
+    pub fn waits<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> cuebook::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
+        if !self.functions.is_empty() {
+            return py.detach(work).or_raise(py);
+        }
+        calls::interruptible(py, Cancel::current(py)?.as_ref(), work)?.or_raise(py)
+    }
+
+    pub fn make(&self) -> Prompts {
         let book = Prompts::open(&self.root).with_spaces(self.spaces()).with_env(self.env.iter().cloned());
         let hooks = cuebook_hooks::hooks(book.library().clone(), self.launcher.clone());
         let mut book = book.with_directive_tools(DirectiveTools);
@@ -199,7 +212,7 @@ impl Book {
         });
         let explanation = match made.or_raise(py)? {
             Ok(explanation) => explanation,
-            Err(work) => calls::interruptible(py, work)?.or_raise(py)?,
+            Err(work) => self.waits(py, work)?,
         };
         Ok(Rendered { explanation })
     }

@@ -1,5 +1,7 @@
 //! Functions of Python that the engine calls: hooks, providers, filters, tests and tools.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -39,15 +41,16 @@ pub fn run(py: Python<'_>, function: &Py<PyAny>, arguments: Bound<'_, PyTuple>) 
 /// How long a call waits before it asks whether Python has a signal.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does work that waits for sandboxed hooks in a separate thread, so that Ctrl-C ends the wait. The hook then ends at its own limit of
-/// time, or with the program. Only the main thread of Python gets signals; any other one does the work itself.
+/// Does work that waits for sandboxed hooks in a separate thread, so that Ctrl-C or a flag ends the wait. The hook then ends at its own
+/// limit of time, or with the program. Only the main thread of Python gets signals; any other one without a flag does the work itself.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
+    flag: Option<&Arc<AtomicBool>>,
     work: impl FnOnce() -> cuebook::Result<T> + Send + 'static,
 ) -> PyResult<cuebook::Result<T>> {
     let threading = py.import("threading")?;
     let current = threading.call_method0("current_thread")?;
-    if !current.is(&threading.call_method0("main_thread")?) {
+    if flag.is_none() && !current.is(&threading.call_method0("main_thread")?) {
         return Ok(py.detach(work));
     }
     let (sender, mut receiver) = sync_channel(1);
@@ -62,7 +65,16 @@ pub fn interruptible<T: Send + 'static>(
         });
         match answer {
             Ok(done) => return Ok(done),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Timeout) => {
+                py.check_signals().inspect_err(|_| {
+                    if let Some(flag) = flag {
+                        flag.store(true, Ordering::SeqCst);
+                    }
+                })?;
+                if flag.is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+                    return Ok(Err(cancelled()));
+                }
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let message = "the render thread ended without a result";
                 let diagnostic = Diagnostic::new(Code::RenderFailed, message);
@@ -70,6 +82,12 @@ pub fn interruptible<T: Send + 'static>(
             }
         }
     }
+}
+
+/// The error of a call that its caller has cancelled.
+pub fn cancelled() -> Error {
+    let diagnostic = Diagnostic::new(Code::ThreadCancelled, "the call was cancelled");
+    Error::new(ErrorKind::Execute, diagnostic)
 }
 
 /// An exception in one line: its type, and what it says.

@@ -1,7 +1,7 @@
 //! A conversation in memory: a function of Python asks the model, and functions of Python are its tools.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use cuebook::chat::wire::{Api, Request, body};
 use cuebook::chat::{Message, reply};
@@ -11,23 +11,19 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value as Json, json};
 
+use crate::cancel::Cancel;
 use crate::errors::{self, Raise};
 use crate::rendered::Rendered;
 use crate::{calls, json, values};
 
 #[pymethods]
 impl Rendered {
-    /// What a provider's reply says: the text or outputs, or the calls of tools.
-    fn read_reply(
-        &self,
-        py: Python<'_>,
-        format: Option<&str>,
-        response: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let api = self.api(format).or_raise(py)?;
-        let response = values::named(response, "response")?;
-        let has_outputs = !self.explanation.rendered().prompt().outputs.is_empty();
-        said(py, api, &response, has_outputs)
+    /// What [`read_reply`] needs to know of the prompt: its provider, its interface, and whether it declares outputs.
+    fn reply_form(&self) -> (&str, Option<&str>, bool) {
+        let prompt = self.explanation.rendered().prompt();
+        let model = prompt.model.as_ref();
+        let provider = model.and_then(|model| model.provider.as_deref()).unwrap_or("openai");
+        (provider, model.and_then(|model| model.api_type.as_deref()), !prompt.outputs.is_empty())
     }
 
     /// Asks a model with a function, runs the tools that it calls, and repeats until it answers.
@@ -39,6 +35,7 @@ impl Rendered {
         tools: Vec<(String, Py<PyAny>)>,
         most_turns: u32,
     ) -> PyResult<Py<PyAny>> {
+        let (failures, flag) = (Mutex::default(), Cancel::current(py)?.unwrap_or_default());
         let api = self.api(format).or_raise(py)?;
         let raised: Mutex<Option<PyErr>> = Mutex::new(None);
         let ended = py.detach(|| -> cuebook::Result<_> {
@@ -57,7 +54,8 @@ impl Rendered {
                 let response = asked(&ask, &wire.body, &raised).map_err(permanent)?;
                 reply::read(api, &response, !outputs.is_empty()).map_err(permanent)
             })
-            .most_turns(most_turns);
+            .most_turns(most_turns)
+            .cancel(&cuebook_agent::Cancel::flag(flag));
             for tool in offered.iter() {
                 for (parameter, input) in &tool.bindings {
                     agent = agent.bind(&tool.name, parameter, input);
@@ -71,18 +69,23 @@ impl Rendered {
                 .collect();
             agent = agent.inputs(inputs);
             for (name, function) in &tools {
-                agent = agent
-                    .tool_with(name.clone(), move |call, arguments| tool(function, &call.name, arguments));
+                let failures = &failures;
+                agent = agent.tool_with(name.clone(), move |call, arguments| {
+                    tool(function, &call.name, arguments, failures)
+                });
             }
             Ok(agent.run(messages))
         });
         let ended = ended.or_raise(py)?;
         let conversation: Json = ended.conversation.iter().map(Message::to_json).collect();
         match ended.outcome {
-            Ok(result) => json::to_python(
-                py,
-                &json!({"result": result, "turns": ended.turns, "messages": conversation}),
-            ),
+            Ok(result) => {
+                let answer = json!({"result": result, "turns": ended.turns, "messages": conversation});
+                let answer = json::to_python(py, &answer)?;
+                let raised = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
+                answer.bind(py).cast::<PyDict>()?.set_item("failures", raised)?;
+                Ok(answer)
+            }
             Err(halt) => {
                 if let Ok(Some(raised)) = raised.into_inner() {
                     return Err(raised);
@@ -95,9 +98,8 @@ impl Rendered {
 
 impl Rendered {
     fn api(&self, format: Option<&str>) -> cuebook::Result<Api> {
-        let model = self.explanation.rendered().prompt().model.as_ref();
-        let provider = format.or(model.and_then(|model| model.provider.as_deref())).unwrap_or("openai");
-        Api::choose(provider, model.and_then(|model| model.api_type.as_deref()))
+        let (provider, api_type, _) = self.reply_form();
+        Api::choose(format.unwrap_or(provider), api_type)
     }
 }
 
@@ -157,8 +159,13 @@ fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook
     })
 }
 
-/// Calls a tool with its arguments by name. The model learns of an exception, and the conversation goes on.
-fn tool(function: &Py<PyAny>, name: &str, arguments: &Map<String, Json>) -> Performed {
+/// Calls a tool with its arguments by name. The model learns of an exception, which is kept, and the conversation goes on.
+pub fn tool(
+    function: &Py<PyAny>,
+    name: &str,
+    arguments: &Map<String, Json>,
+    failures: &Mutex<Vec<Py<PyAny>>>,
+) -> Performed {
     Python::attach(|py| {
         let called = json::to_python(py, &Json::Object(arguments.clone()))
             .and_then(|arguments| {
@@ -168,7 +175,12 @@ fn tool(function: &Py<PyAny>, name: &str, arguments: &Map<String, Json>) -> Perf
             .and_then(|answer| answer.extract::<String>());
         match called {
             Ok(text) => Performed::answer(text),
-            Err(failure) => Performed::failed(name, &calls::in_words(py, &failure)),
+            Err(failure) => {
+                let words = calls::in_words(py, &failure);
+                let raised = failure.into_value(py).into_any();
+                failures.lock().unwrap_or_else(PoisonError::into_inner).push(raised);
+                Performed::failed(name, &words)
+            }
         }
     })
 }

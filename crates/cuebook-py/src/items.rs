@@ -1,6 +1,7 @@
 //! Items: execute, search, load, sign, verify.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::{SigningKey, Trust};
@@ -10,17 +11,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::book::Book;
+use crate::cancel::Cancel;
 use crate::context::unknown;
 use crate::errors::Raise;
 use crate::json::to_python;
 use crate::values::members;
 
-/// Stops a call when Python has a signal for this thread, such as Ctrl-C.
-#[derive(Default)]
-struct Signals(Mutex<Option<PyErr>>);
+/// Stops a call when the task that waits for it is cancelled, or when Python has a signal for this thread, such as Ctrl-C.
+struct Signals(Mutex<Option<PyErr>>, Option<Arc<AtomicBool>>);
 
 impl Watch for Signals {
     fn cancelled(&self) -> bool {
+        if self.1.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)) {
+            return true;
+        }
         let Ok(mut raised) = self.0.lock() else { return true };
         if raised.is_none() {
             *raised = Python::attach(|py| py.check_signals().err());
@@ -50,7 +54,7 @@ impl Book {
             .ok_or_else(|| unknown("the list of actions", action, &known))
             .or_raise(py)?;
         let arguments = members(arguments)?;
-        let signals = Signals::default();
+        let signals = Signals(Mutex::default(), Cancel::current(py)?);
         let answer = py.detach(|| {
             let engine = self.engine(Settings { fence: Fence::Threads, ..Settings::default() });
             action.run(&engine, &arguments, &signals)

@@ -1,6 +1,6 @@
 //! Check, test, attack, compare and convert prompts.
 
-use cuebook::{Result, Variables};
+use cuebook::{Book as Prompts, Result, Variables};
 use cuebook_lab::BookExt;
 use cuebook_lab::cases::CaseFile;
 use cuebook_lab::convert::{BuiltIn, Target};
@@ -20,18 +20,14 @@ fn dialect(name: &str) -> Result<BuiltIn> {
     found.ok_or_else(|| unknown("the list of dialects", name, &known))
 }
 
-impl Book {
-    fn run_file(&self, file: &CaseFile) -> Json {
-        let head = |key: &str, value: Json| json!({"prompt": file.prompt, "file": file.name, key: value});
-        match self.with_paths().run_cases(file, |_| {}) {
-            Ok(outcomes) => {
-                head("cases", outcomes.iter().map(cuebook_lab::cases::Outcome::to_json).collect())
-            }
-            Err(error) => {
-                let mut document = error.to_json();
-                document["error"]["report"] = json!(cuebook::error::report(error.diagnostics(), false));
-                head("error", document["error"].take())
-            }
+fn run_file(book: &Prompts, file: &CaseFile) -> Json {
+    let head = |key: &str, value: Json| json!({"prompt": file.prompt, "file": file.name, key: value});
+    match book.run_cases(file, |_| {}) {
+        Ok(outcomes) => head("cases", outcomes.iter().map(cuebook_lab::cases::Outcome::to_json).collect()),
+        Err(error) => {
+            let mut document = error.to_json();
+            document["error"]["report"] = json!(cuebook::error::report(error.diagnostics(), false));
+            head("error", document["error"].take())
         }
     }
 }
@@ -40,7 +36,8 @@ impl Book {
 impl Book {
     /// Checks prompts: the findings and the number of prompts.
     fn check(&self, py: Python<'_>, targets: Vec<String>) -> PyResult<Py<PyAny>> {
-        let report = py.detach(|| self.with_paths().check(&targets, |_| {})).or_raise(py)?;
+        let book = self.with_paths().clone();
+        let report = self.waits(py, move || book.check(&targets, |_| {}))?;
         let findings: Json = report.findings.iter().map(|finding| Json::Object(finding.to_json())).collect();
         let text = cuebook::error::report(&report.findings, false);
         to_python(py, &json!({"findings": findings, "prompts": report.prompts, "report": text}))
@@ -60,41 +57,44 @@ impl Book {
 
     /// Runs the cases next to prompts.
     fn test(&self, py: Python<'_>, targets: Vec<String>) -> PyResult<Py<PyAny>> {
-        let done = py.detach(|| {
-            let files = self.with_paths().case_files(&targets)?;
-            Ok(files.iter().filter(|file| file.exists()).map(|file| self.run_file(file)).collect())
-        });
-        to_python(py, &done.or_raise(py)?)
+        let book = self.with_paths().clone();
+        let done = self.waits(py, move || {
+            let files = book.case_files(&targets)?;
+            Ok(files.iter().filter(|file| file.exists()).map(|file| run_file(&book, file)).collect())
+        })?;
+        to_python(py, &done)
     }
 
     /// Tries injection strings in every input of a prompt.
     fn attack(
         &self,
         py: Python<'_>,
-        prompt: &str,
+        prompt: String,
         variables: &Bound<'_, PyDict>,
         context: &Bound<'_, PyDict>,
     ) -> PyResult<Py<PyAny>> {
         let inputs = inputs(py, variables, context)?;
+        let book = self.prompts().clone();
         let attack =
-            py.detach(|| self.prompts().attack(prompt, &inputs.variables, &inputs.context, |_, _| {}));
-        to_python(py, &attack.or_raise(py)?.to_json())
+            self.waits(py, move || book.attack(&prompt, &inputs.variables, &inputs.context, |_, _| {}))?;
+        to_python(py, &attack.to_json())
     }
 
     /// Compares two prompts.
     fn diff(
         &self,
         py: Python<'_>,
-        before: &str,
-        after: &str,
+        before: String,
+        after: String,
         variables: &Bound<'_, PyDict>,
         context: &Bound<'_, PyDict>,
     ) -> PyResult<Py<PyAny>> {
         let inputs = inputs(py, variables, context)?;
-        let compared = py.detach(|| {
-            let (book, clock) = (self.with_paths(), diff::stopped_clock());
+        let book = self.with_paths().clone();
+        let compared = self.waits(py, move || {
+            let clock = diff::stopped_clock();
             let version = |wanted: &str| -> Result<Version<'_>> {
-                let version = Version::find(book, wanted, &inputs.context, &clock)?;
+                let version = Version::find(&book, wanted, &inputs.context, &clock)?;
                 let known = inputs
                     .variables
                     .names()
@@ -103,9 +103,9 @@ impl Book {
                     known.filter_map(|name| Some((name.to_owned(), inputs.variables.get(name)?))).collect();
                 Ok(version.with(known, inputs.context.clone()))
             };
-            Ok(diff::compare(&version(before)?, &version(after)?).to_json())
-        });
-        to_python(py, &compared.or_raise(py)?)
+            Ok(diff::compare(&version(&before)?, &version(&after)?).to_json())
+        })?;
+        to_python(py, &compared)
     }
 
     /// A prompt in another notation.

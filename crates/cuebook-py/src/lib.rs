@@ -7,6 +7,7 @@ mod arrow;
 mod batch;
 mod book;
 mod calls;
+mod cancel;
 mod chat;
 mod context;
 mod engines;
@@ -17,6 +18,7 @@ mod json;
 mod lab;
 mod rendered;
 mod sections;
+mod stage;
 mod threads;
 mod values;
 
@@ -32,15 +34,17 @@ mod _native {
     #[pymodule_export]
     use super::book::Book;
     #[pymodule_export]
+    use super::cancel::Cancel;
+    #[pymodule_export]
     use super::chat::read_reply;
     #[pymodule_export]
     use super::engines::parse_messages;
     #[pymodule_export]
-    use super::rendered::Rendered;
+    use super::rendered::{Rendered, count_tokens};
     #[pymodule_export]
     use super::sections::Template;
     #[pymodule_export]
-    use super::threads::Cancel;
+    use super::stage::Stage;
     #[pymodule_export]
     use super::{launch, nearest, plain};
 

@@ -2,7 +2,7 @@
 
 use cuebook::chat::wire::Api;
 use cuebook::tokens::Tokenizer;
-use cuebook::{Diagnostic, Rendered as Text, Result};
+use cuebook::{Diagnostic, Message, Rendered as Text, Result};
 use cuebook_lab::explain::{Answer, Explanation, Position, label};
 use cuebook_lab::ledger::Ledger;
 use pyo3::prelude::*;
@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::context::usage;
 use crate::errors::Raise;
 use crate::json::to_python;
+use crate::values;
 
 /// A rendered prompt with the origin of every character.
 #[pyclass(frozen, module = "cuebook._native")]
@@ -61,33 +62,52 @@ impl Rendered {
 
     fn count(&self, model: Option<&str>) -> Result<Json> {
         let Some(model) = model else { return Ledger::of(self.rendered()).map(|ledger| ledger.to_json()) };
-        let tokenizer = Tokenizer::for_model(model);
-        let messages = self.rendered().messages()?;
-        let counted: Vec<Json> = messages
-            .iter()
-            .enumerate()
-            .map(|(at, message)| {
-                let text: String = message.texts().collect();
-                json!({"number": at + 1, "role": message.role.as_str(), "tokens": tokenizer.count(&text)})
-            })
-            .collect();
-        let text: u64 = counted.iter().filter_map(|message| message["tokens"].as_u64()).sum();
-        let tools: Vec<Json> = self
-            .tools()
-            .into_iter()
-            .map(|tool| json!({"name": tool["name"], "tokens": tokenizer.count(&tool.to_string())}))
-            .collect();
-        let of_tools: u64 = tools.iter().filter_map(|tool| tool["tokens"].as_u64()).sum();
-        let why: Vec<&str> = tokenizer.why().into_iter().collect();
-        Ok(json!({
-            "total": text + of_tools, "text": text, "exact": why.is_empty() && tools.is_empty(), "estimates": why,
-            "model": model, "messages": counted, "tools": tools,
-        }))
+        Ok(counted(model, &self.rendered().messages()?, &self.tools()))
     }
 
     fn tools(&self) -> Vec<Json> {
         self.rendered().tools().iter().map(cuebook::prompt::Tool::to_json).collect()
     }
+}
+
+/// The tokens of a request, counted for a model.
+fn counted(model: &str, messages: &[Message], tools: &[Json]) -> Json {
+    let tokenizer = Tokenizer::for_model(model);
+    let counted: Vec<Json> = messages
+        .iter()
+        .enumerate()
+        .map(|(at, message)| {
+            let text: String = message.texts().collect();
+            json!({"number": at + 1, "role": message.role.as_str(), "tokens": tokenizer.count(&text)})
+        })
+        .collect();
+    let text: u64 = counted.iter().filter_map(|message| message["tokens"].as_u64()).sum();
+    let tools: Vec<Json> = tools
+        .iter()
+        .map(|tool| json!({"name": tool["name"], "tokens": tokenizer.count(&tool.to_string())}))
+        .collect();
+    let of_tools: u64 = tools.iter().filter_map(|tool| tool["tokens"].as_u64()).sum();
+    let why: Vec<&str> = tokenizer.why().into_iter().collect();
+    json!({
+        "total": text + of_tools, "text": text, "exact": why.is_empty() && tools.is_empty(), "estimates": why,
+        "model": model, "messages": counted, "tools": tools,
+    })
+}
+
+/// The same for messages and tools that were read from a render before, as an unpickled copy has them.
+#[pyfunction]
+pub fn count_tokens(
+    py: Python<'_>,
+    model: &str,
+    messages: &Bound<'_, PyAny>,
+    tools: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let read = |value: &Bound<'_, PyAny>, name: &str| values::named(value, name);
+    let Json::Array(messages) = read(messages, "messages")? else { return Ok(py.None()) };
+    let Json::Array(tools) = read(tools, "tools")? else { return Ok(py.None()) };
+    let messages = messages.iter().map(Message::from_json).collect::<std::result::Result<Vec<_>, _>>();
+    let messages = messages.map_err(|why| usage(why, "pass the messages of a render")).or_raise(py)?;
+    to_python(py, &py.detach(|| counted(model, &messages, &tools)))
 }
 
 fn characters(text: &str) -> usize {

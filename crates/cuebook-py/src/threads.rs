@@ -2,50 +2,43 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use cuebook_run::provider::Stop;
 use cuebook_run::store::Filter;
-use cuebook_run::{Activity, Fence, Resume, RunRequest, Settings, ThreadId, ThreadRun, Watch, whole_log};
+use cuebook_run::{
+    Activity, Engine, Fence, Resume, RunRequest, Settings, ThreadId, ThreadRun, Watch, whole_log,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};
 
 use crate::book::{Book, inputs};
+use crate::cancel::Cancel;
+use crate::chat;
 use crate::errors::{self, Raise};
 use crate::json::to_python;
 use crate::values::members;
-
-/// Stops a run.
-#[pyclass(frozen, module = "cuebook._native")]
-#[derive(Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-#[pymethods]
-impl Cancel {
-    #[new]
-    fn new() -> Cancel {
-        Cancel::default()
-    }
-
-    /// Stops the run.
-    fn cancel(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    /// Whether the run is to stop.
-    #[getter]
-    fn cancelled(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
 
 /// Gives every event to a function of Python.
 struct Events<'e> {
     sink: &'e Py<PyAny>,
     cancel: &'e Cancel,
+}
+
+/// Functions of Python behind tools, and what they raised.
+type Tools = Vec<(String, Py<PyAny>)>;
+type Failures = Arc<Mutex<Vec<Py<PyAny>>>>;
+
+impl Book {
+    /// An engine whose threads call functions of Python.
+    fn engine_with(&self, settings: Settings, tools: Tools, failures: &Failures) -> Engine {
+        tools.into_iter().fold(self.engine(settings), |engine, (name, function)| {
+            let (called, failures) = (name.clone(), failures.clone());
+            engine.with_function(name, move |arguments| chat::tool(&function, &called, arguments, &failures))
+        })
+    }
 }
 
 impl Watch for Events<'_> {
@@ -112,7 +105,7 @@ fn not_found(thread: &str) -> Error {
     Error::new(ErrorKind::Execute, diagnostic)
 }
 
-fn ended(py: Python<'_>, began: ThreadRun) -> PyResult<Py<PyAny>> {
+fn ended(py: Python<'_>, began: ThreadRun, failures: &Failures) -> PyResult<Py<PyAny>> {
     let finished = match began {
         ThreadRun::Finished(finished) => finished,
         ThreadRun::Detached { id, pid } => {
@@ -123,9 +116,12 @@ fn ended(py: Python<'_>, began: ThreadRun) -> PyResult<Py<PyAny>> {
     answer["thread_id"] = json!(finished.id.as_str());
     answer["status"] = json!(finished.status.as_str());
     let answer = to_python(py, &answer)?;
+    let members = answer.bind(py).cast::<PyDict>()?;
     if let Some(error) = &finished.error {
-        answer.bind(py).cast::<PyDict>()?.set_item("error", errors::instance(py, error)?)?;
+        members.set_item("error", errors::instance(py, error)?)?;
     }
+    let raised = std::mem::take(&mut *failures.lock().unwrap_or_else(PoisonError::into_inner));
+    members.set_item("failures", raised)?;
     Ok(answer)
 }
 
@@ -140,16 +136,17 @@ impl Book {
         variables: &Bound<'_, PyDict>,
         context: &Bound<'_, PyDict>,
         options: &Bound<'_, PyDict>,
-        is_path: bool,
+        tools: Tools,
         sink: Py<PyAny>,
         cancel: &Cancel,
     ) -> PyResult<Py<PyAny>> {
+        let failures = Failures::default();
         let inputs = inputs(py, variables, context)?;
         let options = Options(members(options)?);
         let began = py.detach(|| {
-            let book = self.of(is_path);
+            let book = self.prompts();
             book.prepare(&prompt, &inputs.context)?.refuse_unknown(&inputs.variables)?;
-            let tools: BTreeMap<String, String> = options
+            let items: BTreeMap<String, String> = options
                 .object("tools")
                 .into_iter()
                 .filter_map(|(name, item)| Some((name, item.as_str()?.to_owned())))
@@ -161,13 +158,14 @@ impl Book {
                 context: inputs.context,
                 model: options.text("model"),
                 limit_overrides: options.object("limits"),
-                tools,
+                tools: items,
                 allow: allow.iter().filter_map(|pattern| pattern.as_str().map(str::to_owned)).collect(),
                 is_async: false,
             };
-            self.engine(options.settings()).run(book, &request, &Events { sink: &sink, cancel })
+            let engine = self.engine_with(options.settings(), tools, &failures);
+            engine.run(book, &request, &Events { sink: &sink, cancel })
         });
-        ended(py, began.or_raise(py)?)
+        ended(py, began.or_raise(py)?, &failures)
     }
 
     /// Takes a thread up again.
@@ -176,9 +174,11 @@ impl Book {
         py: Python<'_>,
         thread: &str,
         options: &Bound<'_, PyDict>,
+        tools: Tools,
         sink: Py<PyAny>,
         cancel: &Cancel,
     ) -> PyResult<Py<PyAny>> {
+        let failures = Failures::default();
         let options = Options(members(options)?);
         let began = py.detach(|| {
             let how = Resume {
@@ -190,9 +190,10 @@ impl Book {
             };
             let events = Events { sink: &sink, cancel };
             let id = ThreadId::known(thread);
-            self.engine(options.settings()).resume_with(None, Some(self.prompts()), &id, &how, &events)
+            let engine = self.engine_with(options.settings(), tools, &failures);
+            engine.resume_with(None, Some(self.prompts()), &id, &how, &events)
         });
-        ended(py, began.or_raise(py)?)
+        ended(py, began.or_raise(py)?, &failures)
     }
 
     /// The threads of the project, newest first.

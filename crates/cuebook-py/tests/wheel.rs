@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the suite needs from PyPI. The package itself needs nothing.
-const NEEDED: [&str; 11] = [
+const NEEDED: [&str; 19] = [
     "maturin>=1.9,<2",
     "pytest>=8",
     "mypy>=1.11",
@@ -21,6 +21,14 @@ const NEEDED: [&str; 11] = [
     "httpx",
     "langchain-core",
     "pydantic-ai-slim",
+    "pandas>=2.2",
+    "polars",
+    "duckdb",
+    "ray[data]>=2.60",
+    "openai",
+    "anthropic",
+    "google-genai",
+    "ipython",
 ];
 
 fn target() -> PathBuf {

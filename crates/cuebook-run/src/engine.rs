@@ -1,6 +1,6 @@
 //! The engine: the projects of a user, and what is kept of them between calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -21,6 +21,7 @@ use crate::record::ThreadId;
 use crate::request::ExecuteRequest;
 use crate::settings::Settings;
 use crate::store::{CancelWatch, Heartbeat, HeartbeatGuard, Store, Watched};
+use crate::turn::Performed;
 use crate::verify::Verify;
 use crate::watch::Watch;
 
@@ -41,6 +42,7 @@ use crate::watch::Watch;
 pub struct Engine {
     spaces: Spaces,
     settings: Settings,
+    functions: BTreeMap<String, Function>,
     make_verifier: Box<MakeVerifier>,
     projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
     stores: Mutex<HashMap<String, OpenStore>>,
@@ -62,6 +64,7 @@ struct OpenStore {
     cancel_watch: CancelWatch,
 }
 
+type Function = Box<dyn Fn(&Map<String, Json>) -> Performed + Send + Sync>;
 type MakeVerifier = dyn Fn(&Spaces) -> Box<dyn Verify> + Send + Sync;
 
 /// What is kept of a project between calls.
@@ -137,6 +140,7 @@ impl Engine {
         Engine {
             spaces,
             settings: Settings::default(),
+            functions: BTreeMap::new(),
             make_verifier: Box::new(verify),
             projects: Mutex::default(),
             stores: Mutex::default(),
@@ -150,6 +154,23 @@ impl Engine {
     pub fn with_settings(mut self, settings: Settings) -> Engine {
         self.settings = settings;
         self
+    }
+
+    /// The same engine with a function of this program behind a tool that prompts declare. A [`RunRequest`](crate::RunRequest) that
+    /// names an item for the tool uses the item. Only threads of this process call it.
+    #[must_use]
+    pub fn with_function(
+        mut self,
+        tool: impl Into<String>,
+        function: impl Fn(&Map<String, Json>) -> Performed + Send + Sync + 'static,
+    ) -> Engine {
+        self.functions.insert(tool.into(), Box::new(function));
+        self
+    }
+
+    /// The function behind a tool.
+    pub(crate) fn function(&self, tool: &str) -> Option<&Function> {
+        self.functions.get(tool)
     }
 
     /// The project that a call is about: the one that it names, or the engine's own.

@@ -151,3 +151,29 @@ fn threads_that_write_at_once_lose_nothing() {
     drop(journal);
     assert_eq!(Journal::open(&output, "now").unwrap().answers(), 200);
 }
+
+#[test]
+fn processes_that_share_a_folder_share_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = |journal: &Journal, number: u64| journal.get(key(number)).unwrap();
+    let first = Journal::share(folder.path(), "now").unwrap();
+    first.answered(key(1), &answer("one")).unwrap();
+    let second = Journal::share(folder.path(), "now").unwrap();
+    assert_eq!(kept(&second, 1), Some(Kept::Answered(Box::new(answer("one")))));
+    second.answered(key(2), &answer("two")).unwrap();
+    first.failed(key(3), &failed()).unwrap();
+    second.answered(key(4), &answer("four")).unwrap();
+    let third = Journal::share(folder.path(), "now").unwrap();
+    for number in [2, 4, 2] {
+        assert!(kept(&first, number).is_some() && kept(&third, number).is_some(), "{number}");
+    }
+    // A failure of another process is asked again.
+    assert_eq!((kept(&second, 3), kept(&third, 3)), (None, None));
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(files(), 3);
+    drop(second);
+    let fourth = Journal::share(folder.path(), "now").unwrap();
+    assert_eq!((files(), kept(&fourth, 2).is_some()), (3, true));
+    fourth.answered(key(5), &answer("five")).unwrap();
+    assert!(kept(&first, 5).is_some() && kept(&third, 5).is_some());
+}

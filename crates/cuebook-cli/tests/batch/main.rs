@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
 
 mod ask;
+mod blocks;
 mod diff;
 mod jobs;
 mod judge;

@@ -8,6 +8,7 @@ import weakref
 
 from . import _native, errors
 from ._rendered import Rendered
+from ._stop import in_thread
 from .errors import CuebookError, Diagnostic
 
 # See `errors`.
@@ -172,16 +173,12 @@ class Book:
         return self._render(self._path(path), variables, more, context, True, allow_unknown)
 
     async def render_async(self, prompt_id: str, /, **more: Any) -> Rendered:
-        """Like `render`, in a worker thread: the loop goes on while hooks run."""
-        import asyncio
-
-        return await asyncio.to_thread(self.render, prompt_id, **more)
+        """Like `render`, in a worker thread: the loop goes on while hooks run. Cancelling the task ends the wait for them."""
+        return await in_thread(self.render, prompt_id, **more)
 
     async def render_file_async(self, path: str | os.PathLike[str], /, **more: Any) -> Rendered:
         """Like `render_file`, in a worker thread."""
-        import asyncio
-
-        return await asyncio.to_thread(self.render_file, path, **more)
+        return await in_thread(self.render_file, path, **more)
 
     @overload
     def render_batch(
@@ -249,6 +246,17 @@ class Book:
                     raise text
         return done
 
+    @overload
+    async def render_batch_async(self, prompt_id: str, rows: ArrowTable, /, **more: Any) -> RenderedTable: ...
+
+    @overload
+    async def render_batch_async(self, prompt_id: str, rows: Iterable[Mapping[str, Any]], /, **more: Any) -> Batch: ...
+
+    async def render_batch_async(self, prompt_id: str, rows: Any, /, **more: Any) -> RenderedTable | Batch:
+        """Like `render_batch`, in a worker thread. Cancelling the task ends it."""
+        work: Callable[..., RenderedTable | Batch] = self.render_batch
+        return await in_thread(work, prompt_id, rows, **more)
+
     def validate(
         self,
         prompt_id: str,
@@ -290,9 +298,17 @@ class Book:
         found = self._native.check([os.fspath(target) for target in targets])
         return Report(map(Diagnostic, found["findings"]), found["prompts"], found["report"])
 
+    async def check_async(self, *targets: str | os.PathLike[str]) -> Report:
+        """Like `check`, in a worker thread."""
+        return await in_thread(self.check, *targets)
+
     def test(self, *targets: str | os.PathLike[str]) -> Rows:
         """Runs the cases next to prompts: for each file its `cases`, or the `error` that it has."""
         return self._native.test([os.fspath(target) for target in targets])
+
+    async def test_async(self, *targets: str | os.PathLike[str]) -> Rows:
+        """Like `test`, in a worker thread."""
+        return await in_thread(self.test, *targets)
 
     def attack(
         self,
@@ -306,6 +322,10 @@ class Book:
         """Tries injection strings in every input, and reports whether roles, messages and tools stay the same."""
         return self._native.attack(prompt_id, _joined(variables, more), dict(context or {}))
 
+    async def attack_async(self, prompt_id: str, /, **more: Any) -> dict[str, Any]:
+        """Like `attack`, in a worker thread."""
+        return await in_thread(self.attack, prompt_id, **more)
+
     def diff(
         self,
         before: str,
@@ -318,6 +338,10 @@ class Book:
     ) -> dict[str, Any]:
         """Compares two prompts: ids, paths, or sources of candidates."""
         return self._native.diff(before, after, _joined(variables, more), dict(context or {}))
+
+    async def diff_async(self, before: str, after: str, /, **more: Any) -> dict[str, Any]:
+        """Like `diff`, in a worker thread."""
+        return await in_thread(self.diff, before, after, **more)
 
     def convert(
         self, prompt_id: str, to: str, /, *, name: str | None = None, category: str = "", strict: bool = False
@@ -345,14 +369,16 @@ class Book:
         return self._act("execute", {**arguments, "parameters": dict(parameters or {})})
 
     async def execute_async(self, item_type: str, item_id: str, /, *given: Any, **more: Any) -> dict[str, Any]:
-        """Like `execute`, in a worker thread."""
-        import asyncio
-
-        return await asyncio.to_thread(self.execute, item_type, item_id, *given, **more)
+        """Like `execute`, in a worker thread. Cancelling the task stops the tool."""
+        return await in_thread(self.execute, item_type, item_id, *given, **more)
 
     def search(self, query: str = "", /, *, scope: str = "directive", **more: Any) -> dict[str, Any]:
         """Searches items. `scope` is a type, optionally with a folder: `tool.rye.core.*`."""
         return self._act("search", {"query": query, "scope": scope, **more})
+
+    async def search_async(self, query: str = "", /, **more: Any) -> dict[str, Any]:
+        """Like `search`, in a worker thread."""
+        return await in_thread(self.search, query, **more)
 
     def load(self, item_type: str, item_id: str, /, **more: Any) -> dict[str, Any]:
         """Reads an item's file; with `destination="project"`, also copies it."""
@@ -398,8 +424,9 @@ class Book:
     ) -> Run[T]:
         """Starts a run of a prompt in a worker thread.
 
-        The outputs that the prompt declares are an object of `output_type`, a dataclass or pydantic model; without it, a dict. `tools` maps the names of the prompt's tools to items. `limits` replaces limits, such as `{"turns": 4}`. `replay` plays recorded
-        replies back instead of calling a provider, and `record` records them.
+        The outputs that the prompt declares are an object of `output_type`, a dataclass or pydantic model; without it, a dict. The
+        prompt's tools are functions (`@book.tool`), or items that `tools` names. `limits` replaces limits, such as `{"turns": 4}`.
+        `replay` plays recorded replies back instead of calling a provider, and `record` records them.
         """
         from ._runs import Run
 
@@ -407,7 +434,8 @@ class Book:
         options.update(tools=dict(tools or {}), allow=[*allow])
         given, circumstances, native = _joined(variables, more), dict(context or {}), self._native
         kind = output_type or self._outputs.get(prompt_id)
-        return Run(lambda hear, cancel: native.run(prompt_id, given, circumstances, options, False, hear, cancel), kind)
+        functions = [*self._tools.items()]
+        return Run(lambda hear, cancel: native.run(prompt_id, given, circumstances, options, functions, hear, cancel), kind)
 
     @overload
     def run(self, prompt_id: str, /, *, output_type: type[T], **more: Any) -> RunResult[T]: ...
@@ -450,8 +478,8 @@ class Book:
 
         options = _options(model, provider, limits, replay, record, store, unfenced)
         options.update(allow_again=allow_again, take_over=take_over)
-        native = self._native
-        return Run(lambda hear, cancel: native.resume(thread_id, options, hear, cancel), output_type)
+        functions, native = [*self._tools.items()], self._native
+        return Run(lambda hear, cancel: native.resume(thread_id, options, functions, hear, cancel), output_type)
 
     def threads(self, *, prompt: str | None = None, most: int | None = None, store: str | None = None) -> Rows:
         """The threads of the project, newest first."""
@@ -520,7 +548,7 @@ class Book:
     def tool(self, function: None = None, /, *, name: str | None = None) -> Callable[[F], F]: ...
 
     def tool(self, function: Callable[..., Any] | None = None, /, *, name: str | None = None) -> Any:
-        """Registers the function behind a tool, for `Rendered.converse`."""
+        """Registers the function behind a tool, for `Rendered.converse`, `run` and `start`."""
 
         def register(function: F) -> F:
             self._tools[name or function.__name__] = function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import errors
+from ._stop import in_thread
 from .errors import Diagnostic
 
 # See `errors`.
@@ -111,8 +112,15 @@ class Rendered:
         """The tokens of the request, counted for a model; by default the prompt's own."""
         from ._parts import Tokens
 
-        counted = self._live(f"tokens {model}", lambda native: native.tokens(model))
+        counted = self._counted(model)
         return Tokens(counted["total"], counted["exact"], counted["model"], tuple(counted["estimates"]), counted)
+
+    def _counted(self, model: str | None) -> dict[str, Any]:
+        if self._native is None and model is not None:
+            from ._native import count_tokens
+
+            return count_tokens(model, self.messages(), self.tools)
+        return self._live(f"tokens {model}", lambda native: native.tokens(model))
 
     def explanation(self) -> dict[str, Any]:
         """Which file was chosen and why, and every variable with its value and layer."""
@@ -137,9 +145,12 @@ class Rendered:
 
     def read_reply(self, response: Any, api: str | None = None) -> Reply:
         """What a provider's response says: its text, its outputs, or the tools that it calls."""
+        from ._native import read_reply
         from ._parts import Reply
 
-        return Reply(**self._alive("read_reply").read_reply("gemini" if api == _GENAI else api, _body(response)))
+        provider, api_type, has_outputs = self._live("reply_form", lambda native: native.reply_form())
+        name = "gemini" if api == _GENAI else api or provider
+        return Reply(**read_reply(name, api_type, _body(response), has_outputs))
 
     def converse(
         self,
@@ -152,7 +163,8 @@ class Rendered:
         """Asks a model until it answers, and runs the tools that it calls.
 
         `ask` gets the body of a request and returns the response, as in `lambda body: client.chat.completions.create(**body)`. The tools
-        are those of the book (`@book.tool`) and the given ones. Returns `result`, `turns` and `messages`.
+        are those of the book (`@book.tool`) and the given ones. Returns `result`, `turns`, `messages`, and `failures`: the exceptions that
+        tools raised, with their tracebacks. The model gets their words.
         """
         functions = {**(self._tools_of or {}), **(tools or {})}
 
@@ -164,10 +176,11 @@ class Rendered:
         return self._alive("converse").converse(api, asked, list(functions.items()), most_turns)
 
     async def converse_async(self, ask: Callable[[dict[str, Any]], Any], **more: Any) -> dict[str, Any]:
-        """Like `converse`, in a worker thread. `ask` and the tools may be asynchronous; they run in a loop of that thread."""
-        import asyncio
+        """Like `converse`, in a worker thread. `ask` and the tools may be asynchronous; they run in a loop of that thread.
 
-        return await asyncio.to_thread(self.converse, ask, **more)
+        Cancelling the task ends the conversation: what is asynchronous is cancelled, and nothing more is asked or called.
+        """
+        return await in_thread(self.converse, ask, **more)
 
     def _repr_html_(self) -> str:
         import html
@@ -210,6 +223,7 @@ class Rendered:
             "messages": native.messages,
             "segments": native.segments,
             "explanation": native.explanation,
+            "reply_form": native.reply_form,
             "tokens None": lambda: native.tokens(None),
             "wire None": lambda: native.wire(None),
         }

@@ -48,6 +48,7 @@ class RunResult(Generic[T]):
         outputs: T,
         cost: dict[str, Any],
         error: CuebookError | None = None,
+        failures: list[BaseException] | None = None,
     ) -> None:
         self.thread_id = thread_id
         #: `completed`, `error`, `cancelled`, `suspended` or `interrupted`.
@@ -58,6 +59,8 @@ class RunResult(Generic[T]):
         self.outputs = outputs
         self.cost = cost
         self.error = error
+        #: The exceptions that functions behind tools raised, with their tracebacks. The model got their words.
+        self.failures = failures or []
 
     def __repr__(self) -> str:
         return f"<RunResult {self.thread_id!r}: {self.status}>"
@@ -173,6 +176,7 @@ class Run(Generic[T]):
             _typed(answer.get("outputs"), self._output_type),
             answer.get("cost") or {},
             answer.get("error"),
+            answer.get("failures"),
         )
 
     async def result_async(self) -> RunResult[T]:

@@ -15,6 +15,8 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from . import _stop
+
 # These are missing values of pandas and Polars, which need not be installed.
 _MISSING = {"NAType", "NaTType"}
 
@@ -70,8 +72,10 @@ def settle(answer: Any) -> Any:
     if not inspect.isawaitable(answer):
         return answer
 
+    stop = _stop.stop()
+
     async def wait() -> Any:
-        return await answer
+        return await (answer if stop is None else stop.wait(answer))
 
     try:
         asyncio.get_running_loop()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import secrets
@@ -31,6 +30,7 @@ from ._prompty_parts import (
     tool,
 )
 from ._rendered import Rendered, Wire, _body
+from ._stop import in_thread
 from ._values import settle
 from .errors import CuebookError, InvokerError, PromptReadError, PromptRenderError, PromptValidationError, StrictViolation
 
@@ -312,7 +312,7 @@ class _TextRenderer:
 
     async def render_async(self, agent: Any, template: str, inputs: Mapping[str, Any]) -> str:
         """Like `render`, in a worker thread."""
-        return await asyncio.to_thread(self.render, agent, template, inputs)
+        return await in_thread(self.render, agent, template, inputs)
 
 
 class Jinja2Renderer(_TextRenderer):
@@ -503,34 +503,34 @@ def _registered(registry: dict[str, Any], prompty: Prompty, what: str, how: str)
 
 async def load_async(path: str | os.PathLike[str], configuration: str | None = None) -> Prompty:
     """Like `load`, in a worker thread."""
-    return await asyncio.to_thread(load, path, configuration)
+    return await in_thread(load, path, configuration)
 
 
 async def render_async(agent: _Source, inputs: Mapping[str, Any] | None = None) -> str:
     """Like `render`, in a worker thread."""
-    return await asyncio.to_thread(render, agent, inputs)
+    return await in_thread(render, agent, inputs)
 
 
 async def parse_async(agent: _Source, rendered: str) -> list[Message]:
     """Like `parse`, in a worker thread."""
-    return await asyncio.to_thread(parse, agent, rendered)
+    return await in_thread(parse, agent, rendered)
 
 
 async def prepare_async(agent: _Source, inputs: Mapping[str, Any] | None = None) -> list[Message]:
     """Like `prepare`, in a worker thread."""
-    return await asyncio.to_thread(prepare, agent, inputs)
+    return await in_thread(prepare, agent, inputs)
 
 
 async def process_async(agent: _Source, response: Any) -> Any:
     """Like `process`, in a worker thread."""
-    return await asyncio.to_thread(process, agent, response)
+    return await in_thread(process, agent, response)
 
 
 async def run_async(agent: _Source, messages: Sequence[Message], *, raw: bool = False) -> Any:
     """Like `run`, in a worker thread. The executor may be asynchronous."""
-    return await asyncio.to_thread(run, agent, messages, raw=raw)
+    return await in_thread(run, agent, messages, raw=raw)
 
 
 async def invoke_async(prompt: _Source, inputs: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """Like `invoke`, in a worker thread. The executor and the tools may be asynchronous."""
-    return await asyncio.to_thread(invoke, prompt, inputs, **more)
+    return await in_thread(invoke, prompt, inputs, **more)

@@ -6,6 +6,10 @@ folder that pytest starts in, if that holds prompts.
 
 from __future__ import annotations
 
+import contextlib
+import http.server
+import json
+import threading
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -131,36 +135,122 @@ class MockModel:
     def __init__(self) -> None:
         self.answers: list[Any] = []
         self.asked: list[dict[str, Any]] = []
+        self._reply: Callable[[dict[str, Any]], str] | None = None
 
     def say(self, text: str) -> MockModel:
         """Adds an answer in text."""
-        return self._add({"role": "assistant", "content": text}, "stop")
+        self.answers.append(self._answer({"role": "assistant", "content": text}, "stop"))
+        return self
 
     def call(self, name: str, **arguments: Any) -> MockModel:
         """Adds a call of a tool."""
-        import json
-
         function = {"name": name, "arguments": json.dumps(arguments)}
         call = {"id": f"call-{len(self.answers) + 1}", "type": "function", "function": function}
-        return self._add({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
-
-    def _add(self, message: dict[str, Any], finish: str) -> MockModel:
-        choice = {"index": 0, "message": message, "finish_reason": finish}
-        self.answers.append({"id": f"mock-{len(self.answers) + 1}", "object": "chat.completion", "choices": [choice]})
+        self.answers.append(self._answer({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"))
         return self
+
+    def reply(self, function: Callable[[dict[str, Any]], str]) -> MockModel:
+        """Answers what has no prepared answer with the text that a function of the request's body returns."""
+        self._reply = function
+        return self
+
+    def _answer(self, message: dict[str, Any], finish: str) -> dict[str, Any]:
+        choice = {"index": 0, "message": message, "finish_reason": finish}
+        return {
+            "id": f"mock-{len(self.answers) + 1}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "mock-model",
+            "choices": [choice],
+            "usage": {"prompt_tokens": 30, "completion_tokens": 2, "total_tokens": 32},
+        }
 
     def __call__(self, body: dict[str, Any]) -> Any:
         self.asked.append(body)
-        if not self.answers:
-            said = "the mock model has no answer left"
-            raise CuebookError(said, code="CB722", hint="add one with `say` or `call`")
-        return self.answers.pop(0)
+        if self.answers:
+            return self.answers.pop(0)
+        if self._reply is not None:
+            return self._answer({"role": "assistant", "content": self._reply(body)}, "stop")
+        said = "the mock model has no answer left"
+        raise CuebookError(said, code="CB722", hint="add one with `say`, `call` or `reply`")
+
+    @contextlib.contextmanager
+    def serve(self) -> Iterator[str]:
+        """Serves the model on this machine, in the interface of OpenAI, and gives the address."""
+        server = _Server(self)
+        thread = threading.Thread(target=server.serve_forever, name="mock model", daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, model: MockModel) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.model = model
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert isinstance(self.server, _Server)
+        try:
+            status, answer = 200, self.server.model(body)
+        except CuebookError as error:
+            # A status after which a client does not ask again.
+            status, answer = 400, {"error": {"message": error.message}}
+        data = json.dumps(answer).encode()
+        with contextlib.suppress(OSError):  # A cancelled run has closed the connection.
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+_PROVIDER = """\
+name: mock
+api: openai-chat
+base_url: {url}
+stream: false
+tiers: {{fast: mock-model, general: mock-model, high: mock-model}}
+models:
+  mock-model: &model {{context_window: 1000000, max_output: 32768, price: {{input: 0, output: 0}}}}
+  "*": *model
+"""
 
 
 @pytest.fixture
 def mock_model() -> MockModel:
     """A model with prepared answers, for `Rendered.converse(mock_model)`."""
     return MockModel()
+
+
+@pytest.fixture
+def mock_provider(
+    mock_model: MockModel, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MockModel]:
+    """The mock model as the provider of every run and thread, whatever model their prompts name: `Book.run`, `Book.start`, `cuebook.ray`.
+
+    The user's folder is an empty one for the test.
+    """
+    folder = tmp_path_factory.mktemp("user")
+    file = folder / ".ai/config/providers/mock.yaml"
+    file.parent.mkdir(parents=True)
+    with mock_model.serve() as url:
+        file.write_text(_PROVIDER.format(url=url), encoding="utf-8")
+        monkeypatch.setenv("USER_SPACE", str(folder))
+        monkeypatch.setenv("CUEBOOK_PROVIDER", "mock")
+        yield mock_model
 
 
 @pytest.fixture

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import Any, Mapping
 
 from ._book import Book
+from ._stop import in_thread
 from .errors import (
     CuebookError,
     PromptApprovalRequired,
@@ -59,23 +59,23 @@ class PromptManager:
 
     async def get_definition(self, prompt_id: str) -> dict[str, Any]:
         """The definition of a prompt: metadata, variables, permissions, limits."""
-        return await asyncio.to_thread(self.book.show, prompt_id)
+        return await in_thread(self.book.show, prompt_id)
 
     async def list_prompts(self, type_filter: str | None = None, tag_filter: str | None = None) -> list[dict[str, Any]]:
         """Every prompt, or those of a type or with a tag."""
-        return await asyncio.to_thread(lambda: self.book.list(type=type_filter, tag=tag_filter))
+        return await in_thread(lambda: self.book.list(type=type_filter, tag=tag_filter))
 
     async def list_candidates(self, prompt_id: str) -> list[dict[str, Any]]:
         """Every place that offers an id."""
-        return await asyncio.to_thread(self.book.candidates, prompt_id)
+        return await in_thread(self.book.candidates, prompt_id)
 
     async def set_resolution(self, prompt_id: str, source: str) -> None:
         """Records which place is meant."""
-        await asyncio.to_thread(self.book.resolve, prompt_id, source)
+        await in_thread(self.book.resolve, prompt_id, source)
 
     async def validate(self, prompt_id: str, variables: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Whether variables fit a prompt: `valid`, and the `errors`."""
-        problems = await asyncio.to_thread(
+        problems = await in_thread(
             lambda: self.book.validate(prompt_id, variables=dict(variables or {}))
         )
         return {"valid": not problems, "errors": problems}

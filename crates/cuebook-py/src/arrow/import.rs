@@ -5,6 +5,7 @@
 use cuebook::Variables;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
+use serde_json::{Map, Value as Json};
 
 use super::columns::Column;
 use super::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
@@ -102,6 +103,19 @@ impl Table {
 }
 
 impl Batch<'_> {
+    /// The values of a row by their columns, and what is wrong with one of them.
+    pub fn values(&self, row: usize) -> (Map<String, Json>, Option<String>) {
+        let (mut values, mut wrong) = (Map::new(), None);
+        for (name, column) in &self.columns {
+            let mut value = Json::Null;
+            match column.write(self.start + row, &mut value) {
+                Ok(()) => drop(values.insert((*name).to_owned(), value)),
+                Err(fault) => wrong = Some(format!("the value of `{name}` {fault}")),
+            }
+        }
+        (values, wrong)
+    }
+
     /// Writes the values of a row, each to the place of its column. The error names the column.
     pub fn write(&self, row: usize, into: &mut Variables) -> Result<(), String> {
         for ((name, column), place) in self.columns.iter().zip(into.values_mut()) {

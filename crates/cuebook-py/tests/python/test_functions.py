@@ -165,3 +165,41 @@ def test_a_tool_is_called_by_name(book: Book) -> None:
     with pytest.raises(InvokerError) as raised:
         book.call_tool("ad")
     assert raised.value.hint == "did you mean `add`?"
+
+
+def test_a_run_calls_functions_and_keeps_what_they_raised(book: Book, mock_provider: MockModel) -> None:
+    @book.tool
+    async def weather(city: str) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        if city == "Atlantis":
+            raise KeyError(city)
+        return {"city": city, "sky": "grey"}
+
+    mock_provider.call("weather", city="Oslo").call("weather", city="Atlantis").say("It is grey.")
+    done = book.run("reply", question="And in Oslo?").check()
+    assert done.result == "It is grey."
+    told = [body["messages"][-1]["content"] for body in mock_provider.asked[1:]]
+    assert '"sky": "grey"' in told[0] and "KeyError: 'Atlantis'" in told[1]
+    [failure] = done.failures
+    assert isinstance(failure, KeyError) and "in weather" in "".join(traceback.format_exception(failure))
+    assert str(book.events(done.thread_id)).count("'weather'") > 1
+
+
+def test_a_resumed_run_calls_functions(book: Book, mock_provider: MockModel) -> None:
+    called: list[str] = []
+    book.tool(lambda city: called.append(city) or "grey", name="weather")  # type: ignore[func-returns-value]
+    mock_provider.call("weather", city="Oslo").call("weather", city="Rome").say("It is grey.")
+    done = book.run("reply", question="?", limits={"turns": 1})
+    assert (done.status, called) == ("suspended", ["Oslo"])
+    again = book.resume(done.thread_id, limits={"turns": 9}).result()
+    assert (again.status, again.result, called) == ("completed", "It is grey.", ["Oslo", "Rome"])
+
+
+def test_a_conversation_keeps_what_tools_raised(book: Book, mock_model: MockModel) -> None:
+    @book.tool
+    def weather(city: str) -> str:
+        raise RuntimeError("no satellite")
+
+    mock_model.call("weather", city="Oslo").say("Unknown.")
+    [failure] = book.render("reply", question="?").converse(mock_model)["failures"]
+    assert isinstance(failure, RuntimeError) and "in weather" in "".join(traceback.format_exception(failure))

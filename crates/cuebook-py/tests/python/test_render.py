@@ -15,6 +15,7 @@ import pytest
 
 from conftest import Project
 from cuebook import Book, PromptNotFoundError, PromptValidationError, Rendered, UsageError
+from cuebook.pytest_plugin import MockModel
 
 
 def test_variables_are_keywords_or_a_mapping(book: Book) -> None:
@@ -109,8 +110,11 @@ def test_rendered_survives_pickle(book: Book) -> None:
     assert copy.messages() == rendered.messages() and copy.wire("openai") == rendered.wire("openai")
     assert copy.segments() == rendered.segments() and copy.tools == rendered.tools
     assert copy.find("Why?")[0].label == rendered.find("Why?")[0].label
+    assert copy.tokens("gpt-4o") == rendered.tokens("gpt-4o")
+    response = MockModel().say("Because.").answers[0]
+    assert copy.read_reply(response) == rendered.read_reply(response)
     with pytest.raises(UsageError, match="unpickled"):
-        copy.read_reply({})
+        copy.converse(MockModel())
 
 
 def test_book_survives_pickle_and_keeps_its_options(project: Project) -> None:

@@ -56,6 +56,8 @@ class Model(ThreadingHTTPServer):
         self.asked: list[dict[str, Any]] = []
         self.waits = threading.Event()
         self.waits.set()
+        #: Seconds that an answer takes.
+        self.pause = 0.0
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -65,6 +67,7 @@ class Answer(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.asked.append(body)
         self.server.waits.wait(30)
+        time.sleep(self.server.pause)
         said = '{"word": "yes", "score": 0.5}' if "response_format" in body else f"You asked: {body['messages'][-1]['content']}"
         message = {"role": "assistant", "content": said}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}

@@ -72,7 +72,7 @@ impl Engine {
             .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
             .collect();
         let context = Context { model: Some(chosen.model.clone()), ..context };
-        let (items, mut capabilities) = bound(project, prepared, request, &context)?;
+        let (items, mut capabilities) = bound(self, project, prepared, request, &context)?;
         if let Some(allowance) = &self.settings().allowance {
             capabilities = allowance.narrow(&capabilities);
         }
@@ -232,6 +232,7 @@ fn no_item(project: &Project, id: &ItemId, tool: &Tool, request: &RunRequest) ->
 
 /// The items behind the tools of a prompt, and what the run may do with them.
 fn bound(
+    engine: &Engine,
     project: &Project,
     prepared: &Prepared,
     request: &RunRequest,
@@ -267,6 +268,7 @@ fn bound(
         let written = tool.extra.get("runs").and_then(Json::as_str);
         let item = match (request.tools.get(&tool.name), written) {
             (Some(given), _) => given.as_str(),
+            (None, _) if engine.function(&tool.name).is_some() => continue,
             (None, Some(written)) => {
                 // The author of a prompt does not decide what runs on the user's machine.
                 if allowed.check("execute", "tool", written).is_err() {

@@ -157,9 +157,6 @@ impl ThreadTools for PromptTools<'_> {
         if let Some(performed) = self.disclose(thread, call, arguments) {
             return performed;
         }
-        let Some(item) = self.item(&call.name) else {
-            return Performed::failure(format!("Error: no handler for `{}`.", call.name));
-        };
         let mut parameters = arguments.clone();
         if let Some(tool) = self.tools().iter().find(|tool| tool.name == call.name) {
             // What an input of the prompt fills is not the model's to say.
@@ -168,6 +165,12 @@ impl ThreadTools for PromptTools<'_> {
                 parameters.insert(parameter.clone(), value);
             }
         }
+        let Some(item) = self.item(&call.name) else {
+            return match self.engine.function(&call.name) {
+                Some(function) => function(&parameters),
+                None => Performed::failure(format!("Error: no handler for `{}`.", call.name)),
+            };
+        };
         let request = ExecuteRequest {
             project_path: Some(self.project.spaces.project().to_owned()),
             parameters,
