@@ -40,11 +40,24 @@ impl Editor {
         Editor::start(written(files), json!({}))
     }
 
+    /// An editor of a user whose own files lie elsewhere.
+    fn of_other_user(files: &[(&str, &str)]) -> Editor {
+        let folder = written(files);
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        let home = folder.path().join("home");
+        Editor::with_home(folder, &home, json!({}))
+    }
+
     fn start(folder: tempfile::TempDir, capabilities: Json) -> Editor {
+        let home = folder.path().to_owned();
+        Editor::with_home(folder, &home, capabilities)
+    }
+
+    fn with_home(folder: tempfile::TempDir, home: &Path, capabilities: Json) -> Editor {
         let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
             .arg("lsp")
             .current_dir(folder.path())
-            .env("HOME", folder.path())
+            .env("HOME", home)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -441,7 +454,9 @@ fn checked(folder: &Path) -> std::collections::BTreeMap<String, Vec<(String, Str
         .env("HOME", folder)
         .output()
         .unwrap();
-    let findings: Vec<Json> = serde_json::from_slice(&output.stdout).unwrap();
+    let findings: Json = serde_json::from_slice(&output.stdout).unwrap();
+    // Without settings that can be read, there is one error.
+    let findings = findings.as_array().cloned().unwrap_or_else(|| vec![findings["error"].clone()]);
     let mut by_file: std::collections::BTreeMap<String, Vec<(String, String)>> = Default::default();
     for finding in findings {
         // An editor needs a file: what `check` says of an item as a whole is shown in the item.
@@ -494,6 +509,82 @@ fn check_and_the_server_never_disagree() {
         editor.leave();
     }
     assert!(compared >= 20, "only {compared} findings were compared");
+}
+
+#[test]
+fn unsaved_settings_manifests_and_providers_are_checked() {
+    let (toml, pack, provider) =
+        ("cuebook.toml", "user_data/packs/one/pack.json", ".ai/config/providers/acme.yaml");
+    let manifest = "{\"pack_id\": \"one\", \"prompts\": [\"q\"]}";
+    let acme = "name: acme\napi: openai-chat\nbase_url: https://api.acme.example\n";
+    let mut editor = Editor::open(&[
+        (toml, "[limits]\nfuel = 3000\n"),
+        (pack, manifest),
+        (provider, acme),
+        ("user_data/packs/one/prompts/q/template.md", "Hi\n"),
+        ("prompts/p/template.md", "{{ x|uper }}\n"),
+    ]);
+    editor.settle();
+    for file in [toml, pack, provider] {
+        assert_eq!(editor.codes(file), [""; 0], "{file}");
+    }
+    for (file, wrong, right, code) in [
+        (pack, "{\"pack_id\": \"one\", \"prompts\": [\"q\"], \"tagz\": []}", manifest, "CB315"),
+        (provider, "name: acme\napi: openai-chatt\n", acme, "CB719"),
+        (toml, "[limits]\nfuell = 3\n", "[limits]\nfuel = 3000\n", "CB105"),
+    ] {
+        editor.did_open(file, wrong);
+        editor.settle();
+        assert_eq!(editor.codes(file), [code], "{file}");
+        // Without settings that can be read, nothing else is looked at.
+        let expected: &[&str] = if file == toml { &[] } else { &["CB316"] };
+        assert_eq!(editor.codes("prompts/p/template.md"), expected, "{file}");
+        editor.did_change(file, right);
+        editor.settle();
+        assert_eq!(editor.codes(file), [""; 0], "{file}");
+        assert_eq!(editor.codes("prompts/p/template.md"), ["CB316"], "{file}");
+    }
+    editor.leave();
+}
+
+#[test]
+fn an_unsigned_provider_is_reported_in_its_file() {
+    let mut editor =
+        Editor::of_other_user(&[(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chat\n")]);
+    editor.settle();
+    assert_eq!(editor.codes(".ai/config/providers/acme.yaml"), ["CB220"]);
+    assert_eq!(editor.codes("cuebook.toml"), [""; 0]);
+    editor.leave();
+}
+
+#[test]
+fn a_prompt_that_was_never_saved_is_checked() {
+    let mut editor = Editor::open(FILES);
+    editor.settle();
+    let files = [
+        ("prompts/new/template.md", "{{ q|uper }}", "CB316"),
+        ("prompts/new.prompty", "---\nname: new\n---\nuser:\n{{ q|uper }}\n", "CB316"),
+        ("prompts/new.sections.md", "---\nns: a\nkey: [\n---\n# One\n", "CB318"),
+        ("prompts/new.prompt", "---\nmodel: [\n---\nHi\n", "CB318"),
+        ("prompts/skill/SKILL.md", "---\nname: PDF\n---\nUse it.\n", "CB318"),
+        (".ai/directives/team/new.md", "# New\n", "CB326"),
+    ];
+    for (file, text, code) in files {
+        editor.did_open(file, text);
+        editor.settle();
+        assert!(editor.codes(file).contains(&code), "{file}: {:?}", editor.codes(file));
+        // A survey of the library does not forget it.
+        editor.say(
+            "workspace/didChangeWatchedFiles",
+            json!({"changes": [{"uri": editor.uri("prompts/x.md")}]}),
+        );
+        editor.settle();
+        assert!(editor.codes(file).contains(&code), "{file}: {:?}", editor.codes(file));
+        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}}));
+        editor.settle();
+        assert_eq!(editor.codes(file), [""; 0], "{file}");
+    }
+    editor.leave();
 }
 
 /// Projects with something wrong: the files of the examples, and one for each rule.
@@ -572,6 +663,22 @@ fn projects() -> Vec<(String, Vec<(String, String)>)> {
             ],
         ),
         (
+            "settings".to_owned(),
+            vec![
+                file("cuebook.toml", "[limits]\nfuell = 3\n"),
+                file("prompts/p/template.md", "{{ x|uper }}\n"),
+            ],
+        ),
+        (
+            "others".to_owned(),
+            vec![
+                file("cuebook.toml", "[limits]\nfuel = 3000\n"),
+                file("prompts/a.prompt", "---\nmodel: [\n---\nHi {{who}}\n"),
+                file("prompts/b.prompt", "---\nmodel: openai/gpt-4o\n---\n{{#if who}}Hello {{whoo}}.\n"),
+                file("skills/pdf/SKILL.md", "---\nname: PDF\n---\nUse it.\n"),
+            ],
+        ),
+        (
             "providers".to_owned(),
             vec![file(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chatt\n")],
         ),
@@ -627,8 +734,11 @@ fn check_and_the_service_agree_on_every_page_of_the_book() {
             let spaces = cuebook::items::Spaces::new(folder.path(), None);
             cuebook::Book::open(folder.path()).with_spaces(spaces).with_paths(true)
         };
-        // A project whose settings are wrong has no findings but an error.
-        let Ok(report) = open().check(&[], |_| {}) else { continue };
+        // A project whose settings are wrong has an error, and nothing else is looked at.
+        let findings = match open().check(&[], |_| {}) {
+            Ok(report) => report.findings,
+            Err(error) => error.into_diagnostics(),
+        };
         let said = |one: &cuebook::Diagnostic| {
             format!(
                 "{} {} {:?} {}",
@@ -638,10 +748,10 @@ fn check_and_the_service_agree_on_every_page_of_the_book() {
                 one.message
             )
         };
-        let mut wanted: Vec<String> = report.findings.iter().map(said).collect();
+        let mut wanted: Vec<String> = findings.iter().map(said).collect();
         wanted.sort();
         let mut service = Service::new(open());
-        service.install(Survey::of(service.book(), service.buffers(), &[]).unwrap());
+        service.install(Survey::of(service.book(), service.buffers(), &[]));
         let reported = |service: &Service| {
             let files = service.files_with_findings();
             let mut reported: Vec<String> =
@@ -655,6 +765,11 @@ fn check_and_the_service_agree_on_every_page_of_the_book() {
             service.change(&path, format!("{text}{{{{ other").as_str());
             while service.work(4).is_some() {}
             service.change(&path, text.as_str());
+        }
+        while service.work(4).is_some() {}
+        // Settings may have changed, so the whole library is looked at again.
+        if service.take_stale() {
+            service.install(Survey::of(service.book(), service.buffers(), &[]));
         }
         while service.work(4).is_some() {}
         assert_eq!(reported(&service), wanted, "{}, after changes", page.display());

@@ -23,6 +23,7 @@ use cuebook::template::engine::{Outline, Output};
 use cuebook::template::page::{Page, StandaloneOutline};
 use cuebook::{Book, Code, Context, Error, Result, Variables};
 use cuebook_lab::convert::{BuiltIn, Target};
+use cuebook_lab::service::{Service, Survey};
 use cuebook_lab::{BookExt, diff, watch::Watch};
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::{Engine, Ignore, RunRequest, ThreadRun};
@@ -262,6 +263,28 @@ fn it_is_checked_with_places() {
             "prompts/broken.shout:2:15 `<<` has no `>>` on its line"
         ]
     );
+}
+
+#[test]
+fn an_editor_shows_what_is_wrong_with_it() {
+    let project = Project::new();
+    let mut service = Service::new(project.book());
+    service.install(Survey::of(service.book(), service.buffers(), &[]));
+    let codes = |service: &mut Service, file: &Path| -> Vec<&'static str> {
+        while service.work(4).is_some() {}
+        service.findings(file).iter().map(|finding| finding.code.as_str()).collect()
+    };
+    let (alarm, new) = (project.root().join("prompts/alarm.shout"), project.root().join("prompts/new.shout"));
+    assert_eq!(codes(&mut service, &alarm), [""; 0]);
+    service.change(&alarm, "Beware!\n");
+    assert_eq!(codes(&mut service, &alarm), ["CB318"]);
+    // A file that was never saved is a prompt, too.
+    service.change(&new, "#! New.\nBeware of the <<animal!\n");
+    assert_eq!(codes(&mut service, &new), ["CB318"]);
+    service.change(&new, "#! New.\nBeware of the <<animal>>!\n");
+    assert_eq!(codes(&mut service, &new), [""; 0]);
+    let hover = service.definition(&new, "#! New.\nBeware of the <<ani".len()).unwrap();
+    assert_eq!(hover.path, new);
 }
 
 #[test]

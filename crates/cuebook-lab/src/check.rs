@@ -592,6 +592,15 @@ mod tests {
     }
 
     #[test]
+    fn the_history_of_dotprompt_is_not_unused() {
+        assert_eq!(codes(&[("prompts/hi.prompt", "Hello {{who}}.\n")]), [""; 0]);
+        assert_eq!(
+            codes(&[("prompts/hi.prompt", "---\ninput: {schema: {who: string}}\n---\nHello.\n")]),
+            ["CB403"]
+        );
+    }
+
+    #[test]
     fn self_include_is_a_warning_self_extend_an_error() {
         let includes = "{% if x %}{% include 'p/template.md' %}{% endif %}\n";
         assert_eq!(codes(&[("prompts/p/template.md", includes)]), ["CB307"]);

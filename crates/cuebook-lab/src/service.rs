@@ -46,7 +46,7 @@ pub use tokens::{Token, TokenKind};
 use self::index::{Index, Source};
 use crate::book::Book;
 use crate::check::{self, Basis};
-use crate::error::{Diagnostic, Result};
+use crate::error::{Diagnostic, Error};
 use crate::files::Buffers;
 use crate::items::ItemType;
 use crate::library::{CONFIG_FILE, Found, PROMPT_FILE, RootKind, TEMPLATE_FILE};
@@ -103,8 +103,10 @@ pub struct Service {
     is_waiting: HashSet<Source>,
     /// Changed files of which nothing has been reported since.
     changed: BTreeSet<PathBuf>,
-    /// Whether files came or went, so that the whole library must be looked at.
+    /// Whether files came or went, or settings changed, so that the whole library must be looked at.
     is_stale: bool,
+    /// Whether something keeps prompts from being looked at, such as a wrong key in the settings.
+    is_blocked: bool,
     /// Compiled prompts, until the next change.
     compiled: Mutex<HashMap<Source, Arc<Vec<Prepared>>>>,
     /// The last state of a prompt that could be compiled, of those that are open.
@@ -117,18 +119,19 @@ impl fmt::Debug for Service {
     }
 }
 
-/// Everything that is known of a library. It is made on another thread, because it takes long.
+/// Everything that is known of a library, or what keeps it from being looked at. It is made on another thread, because it takes long.
 #[derive(Debug)]
-pub struct Survey(check::CheckedLibrary);
+pub struct Survey(std::result::Result<check::CheckedLibrary, Vec<Diagnostic>>);
 
 impl Survey {
     /// Looks at every prompt of a library, with the unsaved texts.
-    pub fn of(book: &Book, buffers: &Buffers, more: &[MoreFindings]) -> Result<Survey> {
-        buffers.during(|| {
-            let mut everything = check::examine(book, &[], |_| {})?;
+    pub fn of(book: &Book, buffers: &Buffers, more: &[MoreFindings]) -> Survey {
+        let examine = || {
+            let mut everything = check::examine(book, &[], |_| {}).map_err(Error::into_diagnostics)?;
             everything.findings.extend(more.iter().flat_map(|rule| rule(book)));
-            Ok(Survey(everything))
-        })
+            Ok(everything)
+        };
+        Survey(buffers.during(examine))
     }
 }
 
@@ -145,6 +148,7 @@ impl Service {
             is_waiting: HashSet::new(),
             changed: BTreeSet::new(),
             is_stale: false,
+            is_blocked: false,
             compiled: Mutex::default(),
             last: Mutex::default(),
         }
@@ -162,15 +166,24 @@ impl Service {
 
     /// Takes over what a survey found; what has changed since is looked at again. Returns the files whose findings may differ.
     pub fn install(&mut self, survey: Survey) -> BTreeSet<PathBuf> {
-        let Survey(check::CheckedLibrary { basis, prompts, findings }) = survey;
         let mut changed = self.files_with_findings();
-        self.basis = Some(basis);
-        self.index = Index::default();
         let root = self.book.library().root().to_owned();
-        for one in prompts {
-            self.index.set(placed(&self.book, one), |finding| file_of(&root, finding));
+        self.is_blocked = survey.0.is_err();
+        match survey.0 {
+            Ok(check::CheckedLibrary { basis, prompts, findings }) => {
+                self.basis = Some(basis);
+                self.index = Index::default();
+                for one in prompts {
+                    self.index.set(placed(&self.book, one), |finding| file_of(&root, finding));
+                }
+                self.findings = findings;
+            }
+            // What was known before still leads from name to name.
+            Err(findings) => {
+                self.index.forget_findings();
+                self.findings = findings;
+            }
         }
-        self.findings = findings;
         self.forget_compiled();
         changed.extend(self.files_with_findings());
         let open: Vec<PathBuf> = self.buffers.paths().cloned().collect();
@@ -191,6 +204,8 @@ impl Service {
         let mut last = lock(&self.last);
         sources.iter().for_each(|source| drop(last.remove(source)));
         drop(last);
+        // A prompt that was never saved is gone.
+        self.is_stale |= !path.exists() && self.concerns(path);
         self.touched(path);
     }
 
@@ -211,6 +226,7 @@ impl Service {
     }
 
     fn touched(&mut self, path: &Path) {
+        self.is_stale |= self.is_setting(path);
         self.forget_compiled();
         self.look_later(path);
     }
@@ -230,11 +246,7 @@ impl Service {
             let root = self.book.library().root().to_owned();
             self.index.set(examined, |finding| file_of(&root, finding));
         }
-        // Every prompt may depend on the settings.
-        let users: Vec<Source> = match path.file_name().is_some_and(|name| name == "cuebook.toml") {
-            true => self.index.prompts().map(|(source, _)| source.clone()).collect(),
-            false => self.index.users(path).cloned().collect(),
-        };
+        let users: Vec<Source> = self.index.users(path).cloned().collect();
         for source in users {
             let known = self.index.get(&source);
             let is_own = known.is_some_and(|one| is_own(&self.book, &one.found, path));
@@ -255,6 +267,12 @@ impl Service {
             return None;
         }
         let mut files = std::mem::take(&mut self.changed);
+        if self.is_blocked {
+            // The next survey looks at everything.
+            self.waiting.clear();
+            self.is_waiting.clear();
+            return Some(files);
+        }
         let basis = self.basis();
         let root = self.book.library().root().to_owned();
         for path in &files {
@@ -327,12 +345,20 @@ impl Service {
 
     /// Whether a file can change what the library offers.
     fn concerns(&self, path: &Path) -> bool {
-        let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
-        let is_setting = matches!(end, "json" | "toml" | "yaml" | "yml");
+        let is_below = is_data(path) && path.starts_with(self.book.library().root());
+        self.owns(path) || is_below || self.is_in_space(path)
+    }
+
+    /// Whether a file has settings, the manifest of a pack, a vocabulary or a provider. Every prompt may depend on it.
+    fn is_setting(&self, path: &Path) -> bool {
+        let root = self.book.library().root();
+        let is_own = || path == root.join(CONFIG_FILE) || path.starts_with(root.join("user_data"));
+        is_data(path) && (is_own() || self.is_in_space(path))
+    }
+
+    fn is_in_space(&self, path: &Path) -> bool {
         let spaces = self.book.library().spaces();
-        let in_space =
-            || spaces.all().iter().filter_map(|space| space.folder()).any(|folder| path.starts_with(folder));
-        self.owns(path) || (is_setting && path.starts_with(self.book.library().root())) || in_space()
+        spaces.all().iter().filter_map(|space| space.folder()).any(|folder| path.starts_with(folder))
     }
 
     /// The findings in a file, as `check` tells them.
@@ -371,7 +397,8 @@ impl Service {
             return Some(text.clone());
         }
         let library = self.book.library();
-        let limit = library.config().ok()?.limits.file_size;
+        let limits = library.config().map(|config| config.limits.clone()).unwrap_or_default();
+        let limit = limits.file_size;
         // A project may have a pipe or a link that leads out of it here.
         let bytes = match path.starts_with(library.root()) {
             true => crate::files::read_bytes_inside(library.root(), path, "", limit),
@@ -404,10 +431,11 @@ impl Service {
         let file = path.file_name()?.to_str()?;
         let is_template = file == PROMPT_FILE || (file.starts_with("template.") && file.ends_with(".md"));
         let target = if is_template { path.parent()? } else { path };
-        let is_directive = || self.book.library().spaces().at_path(ItemType::Directive, path).is_some();
-        let is_prompt =
-            is_template || file.ends_with(".prompty") || file.ends_with(".sections.md") || is_directive();
-        is_prompt.then(|| self.book.find_path(target).ok()).flatten()
+        let library = self.book.library();
+        let is_claimed = || library.claims().of_path(&path.to_string_lossy()).is_some();
+        let is_directive = || library.spaces().at_path(ItemType::Directive, path).is_some();
+        let find = || self.buffers.during(|| self.book.find_path(target)).ok();
+        (is_template || is_claimed() || is_directive()).then(find).flatten()
     }
 
     /// A few of the prompts that a file is a part of, compiled with the texts that are open.
@@ -444,6 +472,11 @@ impl Service {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_data(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    matches!(end, "json" | "toml" | "yaml" | "yml")
 }
 
 /// The file that a finding is about. What belongs to no file is shown at the project's settings.

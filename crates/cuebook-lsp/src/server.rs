@@ -90,7 +90,7 @@ struct Server<'c> {
     /// Files that the editor changed since it was sent their findings.
     touched: BTreeSet<PathBuf>,
     /// A survey under way.
-    survey: Option<Receiver<Option<Survey>>>,
+    survey: Option<Receiver<Survey>>,
     /// Since when the library is known to have changed.
     stale_since: Option<Instant>,
     /// Who wants to know when everything has been looked at.
@@ -197,14 +197,14 @@ impl Server<'_> {
     }
 
     /// Looks at the whole library on another thread.
-    fn start_survey(&self) -> Receiver<Option<Survey>> {
+    fn start_survey(&self) -> Receiver<Survey> {
         let (send, receive) = channel();
         let (book, buffers) = (self.service.book().clone(), self.service.buffers().clone());
         let more = self.more.clone();
         // Without another thread, only the files that are open are looked at.
         let _ = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
             // The editor may have left.
-            let _ = send.send(Survey::of(&book, &buffers, &more).ok());
+            let _ = send.send(Survey::of(&book, &buffers, &more));
         });
         receive
     }
@@ -215,10 +215,8 @@ impl Server<'_> {
         match ended {
             Some(Ok(found)) => {
                 self.survey = None;
-                if let Some(found) = found {
-                    let changed = self.service.install(found);
-                    self.publish(changed);
-                }
+                let changed = self.service.install(found);
+                self.publish(changed);
             }
             Some(Err(TryRecvError::Disconnected)) => self.survey = None,
             Some(Err(TryRecvError::Empty)) | None => {}

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 
-pub use buffers::Buffers;
+pub use buffers::{Buffers, has_unsaved, is_unsaved};
 pub use inside::{open_beneath, read_bytes_inside, read_text_inside, stays_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.

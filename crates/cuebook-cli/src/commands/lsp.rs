@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cuebook::Book;
 use cuebook::library::Config;
+use cuebook::{Book, Diagnostic};
 
 use crate::args::Options;
 use crate::output::{Outcome, say};
@@ -19,7 +19,18 @@ pub fn run(options: &Options) -> Outcome {
         let root = options.root.clone().unwrap_or_else(|| Config::find_root(&here()));
         options.with_hooks(Book::open(root))
     };
-    let providers: cuebook_lab::service::MoreFindings = std::sync::Arc::new(super::check::providers);
+    let providers: cuebook_lab::service::MoreFindings = std::sync::Arc::new(providers);
     cuebook_lsp::serve(open, vec![providers])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with the files of providers. A finding that names its file only at the end of its message, such as a missing
+/// signature, is shown in that file.
+fn providers(book: &Book) -> Vec<Diagnostic> {
+    let mut findings = super::check::providers(book);
+    for finding in findings.iter_mut().filter(|finding| finding.file_name().is_none()) {
+        let named = finding.message.rsplit(' ').next().map(str::to_owned);
+        finding.file = named.filter(|name| book.library().root().join(name).is_file());
+    }
+    findings
 }

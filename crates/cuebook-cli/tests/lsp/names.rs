@@ -336,3 +336,69 @@ fn a_rename_that_would_break_something_is_refused() {
     assert!(refused.contains("cannot move files"), "{refused}");
     plain.leave();
 }
+
+const TWO: &str = "{% block a %}A{% endblock %}{% block b %}B{% endblock %}\n{% macro m(x) %}{{ x }}{% endmacro %}{% macro n() %}{% endmacro %}\n{{ m(who) }}{{ n() }}{% set one = 1 %}{% set two = 2 %}{{ one }}{{ two }}\n";
+const ITEMS: &str = "---\nname: items\ninputs:\n  - {name: things, kind: array, items: {kind: string}}\n  - {name: who, kind: string}\ntemplate: {format: {kind: mustache}}\n---\nuser:\n{{#things}}{{#who}}x{{/who}}{{/things}} {{^things}}none{{/things}} {{{who}}}\n";
+
+#[test]
+fn a_rename_to_a_name_that_is_taken_is_refused() {
+    let mut editor = Editor::open(&[("prompts/two/template.md", TWO)]);
+    editor.settle();
+    for (piece, to, wanted) in [
+        ("block ^a", "b", "there is a block `b` already"),
+        ("macro ^m(", "n", "there is a macro `n` already"),
+        ("{{ ^m(", "one", "there is a name `one` already"),
+        ("macro ^m(", "who", "already has a variable `who`"),
+        ("set on^e", "two", "there is a name `two` already"),
+    ] {
+        let refused = editor.renamed("prompts/two/template.md", piece, to).unwrap_err();
+        assert!(refused.contains(wanted), "{piece}: {refused}");
+    }
+    let wanted = ["prompts/two/template.md:2 m -> say", "prompts/two/template.md:3 m -> say"];
+    let renamed = editor.renamed("prompts/two/template.md", "macro ^m(", "say");
+    assert_eq!(renamed, Ok(editor.set(&wanted)));
+    let renamed = editor.renamed("prompts/two/template.md", "block ^a", "c");
+    assert_eq!(renamed, Ok(editor.set(&["prompts/two/template.md:1 a -> c"])));
+    editor.leave();
+}
+
+#[test]
+fn a_rename_beside_a_prompt_with_an_error_is_refused() {
+    let one = "---\nname: one\ninputs:\n  - {name: who, kind: string}\n  - {name: l, kind: array}\n---\nuser:\n{{ who }}{{ l }}{% include \"parts/x.md\" %}\n";
+    let two = "---\nname: two\ninputs:\n  - {name: who, kind: string}\n---\nuser:\n{{ who }}{% include \"parts/x.md\" %}\n";
+    let mut editor = Editor::open(&[
+        ("prompts/one.prompty", one),
+        ("prompts/two.prompty", two),
+        ("prompts/parts/x.md", "Dear {{ who }}\n"),
+        ("prompts/lonely.prompty", &two.replace("{% include \"parts/x.md\" %}", "").replace("two", "lonely")),
+    ]);
+    editor.settle();
+    assert_eq!(editor.codes("prompts/one.prompty"), ["CB319"]);
+    let refused = editor.renamed("prompts/two.prompty", "name: wh^o", "person").unwrap_err();
+    assert!(refused.contains("the prompt `one` has an error"), "{refused}");
+    let refused = editor.renamed("prompts/one.prompty", "{{ wh^o", "person").unwrap_err();
+    assert!(refused.contains("the prompt `one` has an error"), "{refused}");
+    // A prompt that has nothing to do with it is renamed.
+    assert!(editor.renamed("prompts/lonely.prompty", "name: wh^o", "person").is_ok());
+    editor.did_open("prompts/one.prompty", &one.replace("kind: array", "kind: string"));
+    editor.settle();
+    assert_eq!(editor.renamed("prompts/two.prompty", "name: wh^o", "person").unwrap().len(), 5);
+    editor.leave();
+}
+
+#[test]
+fn closing_tags_of_mustache_are_renamed_with_their_sections() {
+    let mut editor = Editor::open(&[("prompts/items.prompty", ITEMS)]);
+    editor.settle();
+    for (piece, to, wanted) in
+        [("name: thi^ngs", "stuff", 5), ("{{#wh^o", "person", 4), ("{{/thi^ngs", "stuff", 5)]
+    {
+        let file = "prompts/items.prompty";
+        let renamed = editor.at_piece("rename", file, piece, json!({"newName": to}));
+        let edits = renamed["result"]["changes"][editor.uri(file)].as_array().map(Vec::len);
+        assert_eq!(edits, Some(wanted), "{piece}: {renamed}");
+    }
+    let found = editor.at_piece("references", "prompts/items.prompty", "name: thi^ngs", json!({}));
+    assert_eq!(found["result"].as_array().unwrap().len(), 5, "{found}");
+    editor.leave();
+}

@@ -17,6 +17,8 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     prompt
         .variables
         .iter()
+        // The dialect itself supplies names such as `@history`.
+        .filter(|variable| !variable.name.starts_with('@'))
         .filter(|variable| variable.inherited_from.is_none() && !used.contains(&variable.name))
         .map(|variable| {
             let message = format!("unused variable `{}`: no template of the prompt uses it", variable.name);

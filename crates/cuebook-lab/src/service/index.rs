@@ -63,6 +63,13 @@ impl Index {
         changed
     }
 
+    /// Forgets what was wrong with the prompts.
+    pub(super) fn forget_findings(&mut self) {
+        self.prompts.values_mut().for_each(|one| one.findings.clear());
+        self.findings.clear();
+        self.circles.clear();
+    }
+
     pub(super) fn get(&self, source: &str) -> Option<&CheckedPrompt> {
         self.prompts.get(source)
     }

@@ -303,7 +303,7 @@ impl Service {
     }
 
     /// Refuses edits that give a prompt errors which it did not have.
-    fn refuse_new_errors(&self, edits: &[Edit]) -> Result<()> {
+    pub(super) fn refuse_new_errors(&self, edits: &[Edit]) -> Result<()> {
         let (changed, basis) = (self.edited(edits), self.known_basis()?);
         let sources: BTreeSet<_> =
             edits.iter().flat_map(|edit| self.users(&edit.location.path, usize::MAX)).collect();

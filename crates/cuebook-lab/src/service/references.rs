@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::cursor::is_word;
 use super::index::Source;
-use super::layout::{Notation, pieces, tags};
+use super::layout::{Notation, TagKind, pieces, tags};
 use super::names::{Thing, bound_inputs, input_keys, subscripts};
 use super::{Location, Service};
 use crate::cases::CaseFile;
@@ -76,6 +76,9 @@ impl Service {
                         touched.insert(location.path.clone());
                         places.extend(self.named(&location, name));
                     }
+                    if prepared.outline().jinja().is_none() {
+                        self.closing_tags(&touched, &mut places);
+                    }
                 }
                 if touched.is_empty() {
                     continue;
@@ -86,6 +89,28 @@ impl Service {
         }
         seen.extend(places.iter().map(|place| place.path.clone()));
         (places, seen)
+    }
+
+    /// The closing tags of Mustache's sections that begin at one of these places.
+    fn closing_tags(&self, files: &BTreeSet<PathBuf>, places: &mut BTreeSet<Location>) {
+        for file in files {
+            let Some(text) = self.text(file).filter(|text| text.contains("{{/")) else { continue };
+            let mut open: Vec<Range<usize>> = Vec::new();
+            for tag in tags(&text, 0).into_iter().filter(|tag| tag.kind == TagKind::Expression) {
+                let mut pieces = pieces(&text, tag.inside).into_iter().map(|(_, range)| range);
+                let (Some(sign), Some(name)) = (pieces.next(), pieces.next()) else { continue };
+                match &text[sign] {
+                    "#" | "^" => open.push(name),
+                    "/" => {
+                        let opened = open.pop().map(|range| Location::new(file.clone(), range));
+                        if opened.is_some_and(|opened| places.contains(&opened)) {
+                            places.insert(Location::new(file.clone(), name));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// What names a variable of a prompt beside its templates: cases, front matter and hooks.

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::complete::local_names;
 use super::names::Thing;
 use super::{Location, Service};
-use crate::check::Basis;
+use crate::check::{Basis, CheckedPrompt, languages};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::files::Buffers;
+use crate::library::PROMPT_FILE;
 use crate::prepared::Prepared;
 
 /// A change of a file.
@@ -62,9 +64,17 @@ impl Service {
                 "correct it first, so that no use is missed",
             );
         }
-        if what == "variable" {
-            self.refuse_taken(&files, to)?;
+        if let Some(id) = self.first_unreadable(path, &files, &thing) {
+            let hint = "correct it first, so that no use is missed: cuebook check";
+            return refuse(format!("the prompt `{id}` has an error and may use the same name"), hint);
         }
+        if places.is_empty() {
+            return refuse(
+                format!("no place of this {what} was found"),
+                "correct the errors of the file first",
+            );
+        }
+        self.refuse_taken(path, &files, &thing, to)?;
         let edits: Vec<Edit> =
             places.into_iter().map(|location| Edit { location, text: to.to_owned() }).collect();
         self.verify(&edits, &files, &thing, to)?;
@@ -78,7 +88,47 @@ impl Service {
         files.iter().find(|file| self.findings(file).iter().any(is_broken)).cloned()
     }
 
-    fn refuse_taken(&self, files: &BTreeSet<PathBuf>, to: &str) -> Result<()> {
+    /// A prompt that cannot be compiled in every language, and that may have the name: it is made from one of these files, or its
+    /// text has the name and names one of them.
+    fn first_unreadable(&self, path: &Path, files: &BTreeSet<PathBuf>, thing: &Thing) -> Option<String> {
+        let (Thing::Variable(name) | Thing::Block(name) | Thing::Macro(name)) = thing else { return None };
+        let basis = self.known_basis().ok()?;
+        let users: BTreeSet<_> = files.iter().flat_map(|file| self.index.users(file)).collect();
+        let named = files.iter().map(PathBuf::as_path).chain([path]);
+        let stems: BTreeSet<&str> = named.filter_map(stem).collect();
+        let may_use = |one: &CheckedPrompt| {
+            let has_error = one.findings.iter().any(|finding| finding.severity == Severity::Error);
+            let own = one.files.iter().filter(|_| has_error).flat_map(|file| files_at(file));
+            own.filter_map(|file| self.text(&file))
+                .any(|text| text.contains(name) && stems.iter().any(|stem| text.contains(stem)))
+        };
+        let mut prompts = self.index.prompts().filter(|(source, one)| users.contains(source) || may_use(one));
+        let unreadable = prompts.find(|(_, one)| {
+            let prepared = self.buffers.during(|| basis.prepare(&self.book, &one.found));
+            prepared.len() < languages(&one.found).len()
+        });
+        unreadable.map(|(_, one)| one.found.id.clone())
+    }
+
+    /// Refuses a name that something else has where it would be seen.
+    fn refuse_taken(&self, path: &Path, files: &BTreeSet<PathBuf>, thing: &Thing, to: &str) -> Result<()> {
+        let other = |thing: Thing| !self.places(path, &thing).0.is_empty();
+        let is_set = || {
+            let texts = files.iter().filter_map(|file| self.text(file));
+            texts.into_iter().any(|text| local_names(&text).contains(to))
+        };
+        let taken = match thing {
+            Thing::Block(_) => other(Thing::Block(to.to_owned())).then_some("block"),
+            Thing::Macro(_) if other(Thing::Macro(to.to_owned())) => Some("macro"),
+            Thing::Macro(_) | Thing::Local(_) => is_set().then_some("name"),
+            _ => None,
+        };
+        if let Some(what) = taken {
+            return refuse(format!("there is a {what} `{to}` already"), "choose another name");
+        }
+        if matches!(thing, Thing::Block(_)) {
+            return Ok(());
+        }
         let prompts = files.iter().flat_map(|file| self.prepared(file));
         let taken = prompts.into_iter().flat_map(|all| {
             all.iter()
@@ -121,7 +171,7 @@ impl Service {
         let (name, is_local) = match thing {
             Thing::Variable(name) => (name, false),
             Thing::Local(name) => (name, true),
-            _ => return Ok(()),
+            _ => return self.refuse_new_errors(edits),
         };
         let changed = self.edited(edits);
         let basis = self.known_basis()?;
@@ -143,6 +193,20 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// What other files name a file by, at least.
+fn stem(file: &Path) -> Option<&str> {
+    let name = file.file_name()?.to_str()?;
+    let in_folder = name == PROMPT_FILE || name.starts_with("template.");
+    let name = if in_folder { file.parent()?.file_name()?.to_str()? } else { name };
+    name.split('.').next()
+}
+
+/// The files that a prompt's place stands for: itself, or what lies in it.
+fn files_at(place: &Path) -> Vec<PathBuf> {
+    let inside = std::fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+    std::iter::once(place.to_owned()).chain(inside).filter(|path| !path.is_dir()).collect()
 }
 
 pub(super) fn refuse<T>(message: String, hint: &str) -> Result<T> {

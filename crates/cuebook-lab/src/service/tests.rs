@@ -18,7 +18,7 @@ impl Project {
             std::fs::write(path, text).unwrap();
         }
         let mut service = Service::new(Book::open(&root));
-        let survey = Survey::of(service.book(), service.buffers(), &[]).unwrap();
+        let survey = Survey::of(service.book(), service.buffers(), &[]);
         service.install(survey);
         Project(root, service)
     }

@@ -33,7 +33,7 @@ impl Claims {
     }
 
     /// The id that the file at a path offers, and the dialect that claims it.
-    pub(crate) fn of_path<'p>(&self, path: &'p str) -> Option<(&'p str, &'static Traits)> {
+    pub fn of_path<'p>(&self, path: &'p str) -> Option<(&'p str, &'static Traits)> {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let in_folder = || {
             let id = folder.rsplit('/').next().filter(|id| !id.is_empty())?;

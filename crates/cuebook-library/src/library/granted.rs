@@ -152,6 +152,10 @@ type CachedSettings = (Vec<(PathBuf, Option<Stamp>)>, Arc<Config>);
 impl Library {
     /// The settings, as they are now: those of the project as far as its user granted them, then those of the user.
     pub fn config(&self) -> Result<Arc<Config>> {
+        // An unsaved text has no stamp.
+        if self.settings_files().iter().any(|path| files::is_unsaved(path)) {
+            return self.read_config().map(Arc::new);
+        }
         let mut known = self.settings.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((files, config)) = &*known
             && files.iter().all(|(path, stamp)| is_unchanged(path, stamp))
@@ -167,12 +171,16 @@ impl Library {
                 (path, stamp)
             })
             .collect();
+        let config = Arc::new(self.read_config()?);
+        *known = Some((stamped, config.clone()));
+        Ok(config)
+    }
+
+    fn read_config(&self) -> Result<Config> {
         let asked = self.requested_settings()?;
         // A damaged file of grants must not keep a project from working that asks for nothing.
         let grants = if asked.requests.is_empty() { Grants::default() } else { self.grants()? };
-        let config = Arc::new(asked.granted(&grants, &self.root));
-        *known = Some((stamped, config.clone()));
-        Ok(config)
+        Ok(asked.granted(&grants, &self.root))
     }
 
     /// The files that the settings are read from.
@@ -186,9 +194,9 @@ impl Library {
         let path = self.root.join(CONFIG_FILE);
         let user = UserConfig::read(self.spaces())?;
         let found = files::look(&path).map_err(|error| files::io_error(CONFIG_FILE, &error))?;
-        let source = found
-            .map(|_| files::read_text_inside(&self.root, &path, CONFIG_FILE, SETTINGS_BYTES))
-            .transpose()?;
+        let is_there = found.is_some() || files::is_unsaved(&path);
+        let read = || files::read_text_inside(&self.root, &path, CONFIG_FILE, SETTINGS_BYTES);
+        let source = is_there.then(read).transpose()?;
         RequestedSettings::read(source.as_ref(), user, &self.root)
     }
 

@@ -32,17 +32,23 @@ impl Library {
             std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
         let absolute = normalize_path(&absolute);
         let name = self.name(&absolute);
-        let metadata = std::fs::metadata(&absolute).map_err(|error| match error.kind() {
+        let (is_file, is_dir) = match std::fs::metadata(&absolute) {
+            Ok(metadata) => (metadata.is_file(), metadata.is_dir()),
+            // An editor may have a new file open that it has not saved yet.
+            Err(_) if files::is_unsaved(&absolute) => (true, false),
+            Err(_) if files::has_unsaved(&absolute) => (false, true),
             // The target of a link is another matter than a path that does not exist.
-            std::io::ErrorKind::NotFound if absolute.symlink_metadata().is_err() => self.no_path(path, &name),
-            _ => files::io_error(&name, &error),
-        })?;
-        if metadata.is_file()
-            && let Some(found) = self.directive_file(&absolute)?
-        {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound && absolute.symlink_metadata().is_err() =>
+            {
+                return Err(self.no_path(path, &name));
+            }
+            Err(error) => return Err(files::io_error(&name, &error)),
+        };
+        if is_file && let Some(found) = self.directive_file(&absolute)? {
             return Ok(found);
         }
-        let (folder, file) = if metadata.is_dir() {
+        let (folder, file) = if is_dir {
             (absolute.clone(), None)
         } else {
             let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();

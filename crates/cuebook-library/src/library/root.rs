@@ -138,7 +138,7 @@ impl Root {
     /// Whether there is a file of this name below.
     pub(crate) fn has_file(&self, relative: &str) -> bool {
         match self.path(relative) {
-            Some(path) => path.is_file(),
+            Some(path) => path.is_file() || files::is_unsaved(&path),
             None => self.embedded(relative).is_some(),
         }
     }
@@ -164,7 +164,7 @@ impl Root {
     pub(crate) fn may_have_folder(&self, relative: &str) -> Result<bool> {
         let Some(path) = self.path(relative) else { return Ok(builtin::has_folder(relative)) };
         match files::look(&path) {
-            Ok(found) => Ok(found.is_some_and(|found| found.is_dir())),
+            Ok(found) => Ok(found.map_or_else(|| files::has_unsaved(&path), |found| found.is_dir())),
             Err(_) => match self.closed("") {
                 Some(error) => Err(files::closed_folder(self.folder().unwrap_or(&path), &self.name, &error)),
                 None => Ok(true),
@@ -186,7 +186,7 @@ impl Root {
 
     pub(crate) fn has_folder(&self, relative: &str) -> bool {
         match self.path(relative) {
-            Some(path) => path.is_dir(),
+            Some(path) => path.is_dir() || files::has_unsaved(&path),
             None => builtin::has_folder(relative),
         }
     }

@@ -54,6 +54,17 @@ impl Buffers {
     }
 }
 
+/// Whether an editor has a file open, saved or not, that is at a path or below it. This thread reads its text.
+pub fn has_unsaved(path: &Path) -> bool {
+    ACTIVE
+        .with_borrow(|active| active.get(path).is_some() || active.paths().any(|open| open.starts_with(path)))
+}
+
+/// The same for the file at a path.
+pub fn is_unsaved(path: &Path) -> bool {
+    ACTIVE.with_borrow(|active| active.get(path).is_some())
+}
+
 /// The unsaved bytes of a file, if an editor has it open.
 pub(super) fn unsaved(path: &Path, name: &str, limit: u64) -> Option<Result<Vec<u8>>> {
     let text =
