@@ -1,8 +1,10 @@
 //! The language server in a library of 10,000 prompts: `cuebook-bench lsp`.
 //!
-//! A recorded session is replayed, letter by letter: an author writes into a prompt, and into a partial that 100 prompts include. After
-//! each letter the server is asked for completions. Ruff's server gets as many Python files and the same letters as a comment; it offers
-//! no completions. `CUEBOOK_BENCH_ROUNDS=2` rehearses with 100 files.
+//! A session is replayed: an author writes into a prompt, and into a partial that 100 prompts include, with mistakes, pauses,
+//! completions and hovers. Each figure has a target, which is met or missed. Ruff's server gets as many Python files and the same
+//! letters as a comment. `CUEBOOK_BENCH_ROUNDS=2` rehearses with 100 files and short pauses; its figures meet no target.
+
+mod session;
 
 use std::error::Error;
 use std::fs;
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
+use self::session::{At, Event};
 use crate::measure::is_rehearsal;
 use crate::{command, place};
 
@@ -21,9 +24,14 @@ const PROMPTS: usize = 10_000;
 const USERS: usize = 100;
 /// The version of the yardstick.
 const RUFF: &str = "0.17.5";
-/// What the author types. Every state of the text has a finding, so that the server sends findings after each letter.
-const TYPED: &str =
-    " Answer {{ user }} in {{ language|upper }}.\n{% if user %}Be brief, {{ user }}.{% endif %}\n";
+/// What the figures of `cuebook lsp` must not exceed, of 100 times the 99th.
+const OWN: Duration = Duration::from_millis(20);
+const DEPENDANTS: Duration = Duration::from_millis(200);
+const COMPLETION: Duration = Duration::from_millis(20);
+const START: Duration = Duration::from_millis(300);
+const MEMORY: u64 = 150 << 20;
+/// The longest pause of a rehearsal.
+const SHORT: Duration = Duration::from_millis(5);
 
 /// What was measured.
 #[derive(Default)]
@@ -33,6 +41,8 @@ struct Session {
     own: Vec<Duration>,
     dependants: Vec<Duration>,
     completions: Vec<Duration>,
+    hovers: Vec<Duration>,
+    /// The most memory at any event.
     memory: u64,
 }
 
@@ -44,13 +54,13 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     write_prompts(&prompts, count)?;
     let ours = prompts_session(&prompts)?;
     println!("cuebook lsp, {count} prompts");
-    show(&ours);
+    print!("{}", shown(&ours, !is_rehearsal()));
     write_python(&python, count)?;
     match ruff() {
         Ok(program) => {
             let theirs = python_session(&program, &python)?;
             println!("ruff server {RUFF}, {count} Python files");
-            show(&theirs);
+            print!("{}", shown(&theirs, false));
         }
         Err(error) => println!("ruff server: not measured ({error})"),
     }
@@ -93,37 +103,46 @@ fn prompts_session(root: &Path) -> Result<Session, Box<dyn Error>> {
     let mut session = Session { start: client.start, ..Session::default() };
     client.ask("cuebook/settled", json!({}))?;
     session.survey = Some(client.begun.elapsed());
-    for (file, is_shared) in [("prompts/prompt_77.prompty", false), ("prompts/partials/part0.md", true)] {
-        let path = root.join(file);
-        let before = format!("{}{{{{ user|uper }}}}\n", fs::read_to_string(&path)?);
-        client.open(&path, &before)?;
-        let mut line = before.matches('\n').count();
-        let mut column = 0;
-        client.findings_of(&path)?;
-        for letter in TYPED.chars() {
-            let took = client.type_letter(&path, line, column, letter)?;
-            session.own.push(took);
-            if is_shared {
-                let began = Instant::now();
-                client.ask("cuebook/settled", json!({}))?;
-                session.dependants.push(took + began.elapsed());
+    let mut place = (PathBuf::new(), 0, false);
+    for event in session::events()? {
+        let (path, line, is_shared) = &place;
+        let at = |(below, column): At| json!({"line": line + below, "character": column});
+        let asked = |at: Json| json!({"textDocument": {"uri": uri(path)}, "position": at});
+        match event {
+            Event::File { is_shared } => place = begin(&mut client, root, is_shared)?,
+            Event::Insert(text, start) => {
+                let took = client.edit(path, &at(start), &at(start), &text)?;
+                session.own.push(took);
+                if *is_shared {
+                    session.dependants.push(took + client.time("cuebook/settled", json!({}))?);
+                }
             }
-            match letter {
-                '\n' => (line, column) = (line + 1, 0),
-                _ => column += 1,
+            Event::Delete(start, end) => session.own.push(client.edit(path, &at(start), &at(end), "")?),
+            Event::Pause(pause) => {
+                std::thread::sleep(if is_rehearsal() { pause.min(SHORT) } else { pause });
             }
-            let began = Instant::now();
-            let position = json!({"line": line, "character": column});
-            client.ask(
-                "textDocument/completion",
-                json!({"textDocument": {"uri": uri(&path)}, "position": position}),
-            )?;
-            session.completions.push(began.elapsed());
+            Event::Complete(place) => {
+                session.completions.push(client.time("textDocument/completion", asked(at(place)))?);
+            }
+            Event::Hover(place) => session.hovers.push(client.time("textDocument/hover", asked(at(place)))?),
         }
+        session.memory = session.memory.max(client.memory());
     }
-    session.memory = client.memory();
     client.leave();
     Ok(session)
+}
+
+/// Opens a file for the session. It has a finding in every state, so that the server sends findings after each change.
+fn begin(
+    client: &mut Client,
+    root: &Path,
+    is_shared: bool,
+) -> Result<(PathBuf, usize, bool), Box<dyn Error>> {
+    let path = root.join(if is_shared { "prompts/partials/part0.md" } else { "prompts/prompt_77.prompty" });
+    let before = format!("{}{{{{ user|uper }}}}\n", fs::read_to_string(&path)?);
+    client.open(&path, &before)?;
+    client.findings_of(&path)?;
+    Ok((path, before.matches('\n').count(), is_shared))
 }
 
 /// The same letters in a comment of a Python file.
@@ -135,10 +154,15 @@ fn python_session(program: &Path, root: &Path) -> Result<Session, Box<dyn Error>
     client.open(&path, &before)?;
     client.findings_of(&path)?;
     let line = before.matches('\n').count();
-    for (column, letter) in TYPED.chars().filter(|letter| *letter != '\n').enumerate() {
-        session.own.push(client.type_letter(&path, line, column + 2, letter)?);
+    let mut column = 2;
+    for event in session::events()? {
+        let Event::Insert(text, _) = event else { continue };
+        let text = text.replace('\n', " ");
+        let at = json!({"line": line, "character": column});
+        session.own.push(client.edit(&path, &at, &at, &text)?);
+        column += text.len();
+        session.memory = session.memory.max(client.memory());
     }
-    session.memory = client.memory();
     client.leave();
     Ok(session)
 }
@@ -155,25 +179,37 @@ fn ruff() -> Result<PathBuf, Box<dyn Error>> {
     Ok(program)
 }
 
-fn show(session: &Session) {
-    let shown = |name: &str, times: &[Duration]| {
-        let mut times = times.to_vec();
-        times.sort_unstable();
-        let at = |share: f64| {
-            times.get(((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1)))
-        };
-        if let (Some(half), Some(most)) = (at(0.5), at(0.99)) {
-            println!("  {name:<34} p50 {half:>10.2?}   p99 {most:>10.2?}   of {}", times.len());
-        }
+/// The figures of a session, one per line, with what they must not exceed.
+fn shown(session: &Session, is_judged: bool) -> String {
+    let verdict = |is_met: bool, target: String| match is_judged {
+        true => format!("   at most {target}: {}", if is_met { "met" } else { "missed" }),
+        false => String::new(),
     };
-    println!("  {:<34} {:>14.2?}", "start to the first answer", session.start);
-    if let Some(survey) = session.survey {
-        println!("  {:<34} {survey:>14.2?}", "start to all findings");
+    let mut lines = vec![format!(
+        "{:<34} {:>14.2?}{}",
+        "start to the first answer",
+        session.start,
+        verdict(session.start <= START, format!("{START:?}"))
+    )];
+    lines.extend(session.survey.map(|survey| format!("{:<34} {survey:>14.2?}", "start to all findings")));
+    let rows = [
+        ("findings of the changed file", &session.own, Some(OWN)),
+        ("findings of all that depend on it", &session.dependants, Some(DEPENDANTS)),
+        ("completions", &session.completions, Some(COMPLETION)),
+        ("hovers", &session.hovers, None),
+    ];
+    for (name, times, target) in rows {
+        let mut times = times.clone();
+        times.sort_unstable();
+        let at = |share: usize| times.get((times.len() * share / 100).min(times.len().saturating_sub(1)));
+        let (Some(half), Some(most)) = (at(50), at(99)) else { continue };
+        let target = target.map(|target| verdict(*most <= target, format!("{target:?}")));
+        let target = target.unwrap_or_default();
+        lines.push(format!("{name:<34} p50 {half:>10.2?}   p99 {most:>10.2?}   of {}{target}", times.len()));
     }
-    shown("findings of the changed file", &session.own);
-    shown("findings of all that depend on it", &session.dependants);
-    shown("completions", &session.completions);
-    println!("  {:<34} {:>11} MB", "memory at the end", session.memory >> 20);
+    let target = verdict(session.memory <= MEMORY, format!("{} MB", MEMORY >> 20));
+    lines.push(format!("{:<34} {:>11} MB{target}", "most memory", session.memory >> 20));
+    lines.iter().map(|line| format!("  {}\n", line.trim_end())).collect()
 }
 
 /// An editor.
@@ -265,21 +301,27 @@ impl Client {
         }
     }
 
-    /// The time from a letter to the findings of its file.
-    fn type_letter(
+    /// The time from a change to the findings of its file.
+    fn edit(
         &mut self,
         path: &Path,
-        line: usize,
-        column: usize,
-        letter: char,
+        start: &Json,
+        end: &Json,
+        text: &str,
     ) -> Result<Duration, Box<dyn Error>> {
         self.next += 1;
-        let at = json!({"line": line, "character": column});
-        let change = json!({"range": {"start": at, "end": at}, "text": letter.to_string()});
+        let change = json!({"range": {"start": start, "end": end}, "text": text});
         let document = json!({"uri": uri(path), "version": self.next + 1});
         let began = Instant::now();
         self.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}))?;
         self.findings_of(path)?;
+        Ok(began.elapsed())
+    }
+
+    /// The time of an answer.
+    fn time(&mut self, method: &str, params: Json) -> Result<Duration, Box<dyn Error>> {
+        let began = Instant::now();
+        self.ask(method, params)?;
         Ok(began.elapsed())
     }
 
@@ -301,4 +343,36 @@ impl Client {
 
 fn uri(path: &Path) -> String {
     format!("file://{}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_meets_its_target_or_misses_it() {
+        let session = Session {
+            start: Duration::from_millis(300),
+            own: vec![Duration::from_millis(1); 99].into_iter().chain([Duration::from_millis(21)]).collect(),
+            completions: vec![Duration::from_millis(20)],
+            memory: 151 << 20,
+            ..Session::default()
+        };
+        let verdicts = |is_judged: bool| -> Vec<String> {
+            let words = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
+            shown(&session, is_judged).lines().map(words).collect()
+        };
+        assert_eq!(verdicts(true), ["met", "missed", "met", "missed"]);
+        assert_eq!(verdicts(false), ["300.00ms", "100", "1", "MB"]);
+    }
+
+    #[test]
+    fn the_session_runs_in_a_small_library() {
+        let folder = tempfile::tempdir().unwrap();
+        write_prompts(folder.path(), USERS).unwrap();
+        let session = prompts_session(folder.path()).unwrap();
+        assert!(session.own.len() > session.dependants.len() && !session.dependants.is_empty());
+        assert!(session.completions.len() >= 50 && !session.hovers.is_empty());
+        assert!(!cfg!(target_os = "linux") || session.memory > 0);
+    }
 }

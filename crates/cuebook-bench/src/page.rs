@@ -16,7 +16,7 @@ use crate::place;
 use crate::table::{Unit, digits};
 
 /// The tables with details, and their headings on the page.
-pub const DETAILS: [(&str, &str); 7] = [
+pub const DETAILS: [(&str, &str); 8] = [
     ("attribution", "Rendering with origins"),
     ("hooks", "Hooks"),
     ("sections", "Sections"),
@@ -24,6 +24,7 @@ pub const DETAILS: [(&str, &str); 7] = [
     ("serve", "MCP"),
     ("trust", "Signatures and search"),
     ("threads", "Threads"),
+    ("lsp", "Language server"),
 ];
 
 const PAGE: &str = "docs/src/reference/benchmarks.md";

@@ -4,6 +4,10 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cuebook_lab::BookExt as _;
 use serde_json::{Value as Json, json};
 use support::Project;
 
@@ -311,4 +315,228 @@ fn schemas_refuse_unknown_keys_and_list_only_keys_in_use() {
         assert!(!unknown(format!("model:\n  id: a\n  options:\n    {key}: null")), "model.options.{key}");
     }
     assert!(unknown("nam: a".to_owned()), "the check finds unknown keys");
+}
+
+/// Every word in the sources of a reader that can be a key.
+fn words_of(sources: &[&str]) -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut open: Vec<PathBuf> = sources.iter().map(|source| crates.join(source)).collect();
+    let is_key = |word: &&str| {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+        (2..=30).contains(&word.len())
+            && word.chars().all(fits)
+            && !word.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let mut words = BTreeSet::from(["noSuchKey".to_owned()]);
+    while let Some(path) = open.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(entries) => open.extend(entries.map(|entry| entry.unwrap().path())),
+            Err(_) => {
+                let text = std::fs::read_to_string(&path).unwrap();
+                words.extend(text.split('"').filter(is_key).map(str::to_owned));
+            }
+        }
+    }
+    words
+}
+
+/// The keys that a schema has at a place.
+fn keys_at(schema: &Json, pointer: &str) -> BTreeSet<String> {
+    schema
+        .pointer(pointer)
+        .and_then(Json::as_object)
+        .unwrap_or_else(|| panic!("{pointer}"))
+        .keys()
+        .cloned()
+        .collect()
+}
+
+/// The keys of Prompty 1, by places of the schema.
+const OLD: [(&str, &[&str]); 3] = [
+    ("/properties", &["authors", "base", "id", "sample", "tags", "version"]),
+    ("/properties/model/anyOf/1/properties", &["api", "configuration", "parameters"]),
+    (
+        "/properties/model/anyOf/1/properties/options/properties",
+        &["frequency_penalty", "max_completion_tokens", "max_tokens", "presence_penalty", "stop", "top_p"],
+    ),
+];
+
+/// Holds a schema against the reader of its files. At each place, given by a pointer into the schema and by texts with `KEY` in them,
+/// every word of the reader's sources and of the schema is tried. `read` gives what the reader says of each text.
+fn same_keys(
+    name: &str,
+    sources: &[&str],
+    places: &[(&str, &[&str])],
+    read: impl Fn(&[String]) -> Vec<String>,
+) {
+    let schema = printed(name);
+    let mut words = words_of(sources);
+    places.iter().for_each(|(pointer, _)| words.extend(keys_at(&schema, pointer)));
+    let mut wrong = Vec::new();
+    for (pointer, texts) in places {
+        let tried: Vec<(&String, String)> = words
+            .iter()
+            .flat_map(|word| texts.iter().map(move |text| (word, text.replace("KEY", word))))
+            .collect();
+        let said = read(&tried.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>());
+        let is_known = |said: &str, word: &str| {
+            !["key", "setting"].iter().any(|what| said.contains(&format!("unknown {what} `{word}`")))
+        };
+        let taken = tried.iter().zip(&said).filter(|((word, _), said)| is_known(said, word));
+        let mut taken: BTreeSet<String> = taken.map(|((word, _), _)| (*word).clone()).collect();
+        // Files of Prompty 1 have these keys, which are read and not offered.
+        for old in OLD.iter().filter(|(at, _)| name == "prompty" && at == pointer).flat_map(|(_, keys)| *keys)
+        {
+            assert!(taken.remove(*old), "{old} is not read any more");
+        }
+        let listed = keys_at(&schema, pointer);
+        if taken != listed {
+            let (more, fewer): (Vec<_>, Vec<_>) =
+                (taken.difference(&listed).collect(), listed.difference(&taken).collect());
+            wrong.push(format!(
+                "{name}{pointer}: only the reader has {more:?}, only the schema has {fewer:?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What `check` says of files, for each of them.
+fn checked(files: &[(String, String)]) -> Vec<String> {
+    let (project, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for (file, text) in files {
+        let path = project.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let spaces = cuebook::items::Spaces::new(project.path(), Some(home.path()));
+    let report = cuebook::Book::open(project.path()).with_spaces(spaces).check(&[], |_| {}).unwrap();
+    let mut said: BTreeMap<&str, String> = BTreeMap::new();
+    for finding in &report.findings {
+        let text = said.entry(finding.file_name().unwrap_or_default()).or_default();
+        *text += &format!("{}\n", finding.message);
+    }
+    files.iter().map(|(file, _)| said.get(file.as_str()).cloned().unwrap_or_default()).collect()
+}
+
+#[test]
+fn the_schema_of_prompty_has_the_keys_of_its_reader() {
+    let kinds = ["string", "array", "object", "union", "thread"]
+        .map(|kind| format!("inputs:\n  - name: x\n    kind: {kind}\n    KEY: 1\n"));
+    let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+    let template = "/properties/template/anyOf/1/properties";
+    let (format, parser) =
+        (format!("{template}/format/anyOf/1/properties"), format!("{template}/parser/anyOf/1/properties"));
+    let places: [(&str, &[&str]); 7] = [
+        ("/properties", &["KEY: 1\n"]),
+        ("/properties/model/anyOf/1/properties", &["model:\n  KEY: 1\n"]),
+        ("/properties/model/anyOf/1/properties/options/properties", &["model:\n  options:\n    KEY: 1\n"]),
+        (template, &["template:\n  KEY: 1\n"]),
+        (&format, &["template:\n  format:\n    KEY: 1\n"]),
+        (&parser, &["template:\n  parser:\n    KEY: 1\n"]),
+        ("/$defs/property/properties", &kinds),
+    ];
+    same_keys("prompty", &["cuebook-library/src/notation/prompty"], &places, |texts| {
+        let file = |(number, text): (usize, &String)| {
+            (format!("prompts/p{number}.prompty"), format!("---\n{text}---\nsystem:\nHi\n"))
+        };
+        checked(&texts.iter().enumerate().map(file).collect::<Vec<_>>())
+    });
+}
+
+#[test]
+fn the_schema_of_packs_has_the_keys_of_its_reader() {
+    let provider = "/properties/variable_providers/items/properties";
+    let (permissions, limits) =
+        (format!("{provider}/permissions/properties"), format!("{provider}/limits/properties"));
+    let places: [(&str, &[&str]); 5] = [
+        ("/properties", &["{\"KEY\": 1}"]),
+        ("/properties/replaces/properties", &["{\"replaces\": {\"KEY\": []}}"]),
+        (provider, &["{\"variable_providers\": [{\"KEY\": 1}]}"]),
+        (&permissions, &["{\"variable_providers\": [{\"permissions\": {\"KEY\": true}}]}"]),
+        (&limits, &["{\"variable_providers\": [{\"limits\": {\"KEY\": 1}}]}"]),
+    ];
+    same_keys(
+        "pack",
+        &["cuebook-library/src/library/manifest.rs", "cuebook-library/src/library/manifest"],
+        &places,
+        |texts| {
+            let file = |(number, text): (usize, &String)| {
+                // The first key of a manifest that has none is its id.
+                let text = text.replacen('{', &format!("{{\"pack_id\": \"p{number}\", "), 1);
+                (format!("user_data/packs/p{number}/pack.json"), text)
+            };
+            checked(&texts.iter().enumerate().map(file).collect::<Vec<_>>())
+        },
+    );
+}
+
+#[test]
+fn the_schema_of_providers_has_the_keys_of_its_reader() {
+    let models = "/properties/models/additionalProperties/properties";
+    let price = format!("{models}/price/properties");
+    let places: [(&str, &[&str]); 6] = [
+        ("/properties", &["KEY: 1\n"]),
+        ("/properties/timeouts/properties", &["timeouts: {KEY: 1}\n"]),
+        ("/properties/retry/properties", &["retry: {KEY: 1}\n"]),
+        ("/properties/rate/properties", &["rate: {KEY: 1}\n"]),
+        (models, &["models: {m: {KEY: 1}}\n"]),
+        (&price, &["models: {m: {price: {KEY: 1}}}\n"]),
+    ];
+    same_keys("provider", &["cuebook-run/src/provider/file.rs"], &places, |texts| {
+        let (project, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = home.path().join(".ai/config/providers");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (number, text) in texts.iter().enumerate() {
+            let name = format!("name: p{number}");
+            let needed = [&name, "api: openai-chat", "base_url: https://a.example"];
+            let needed = needed.iter().filter(|line| !text.starts_with(line.split(' ').next().unwrap()));
+            let needed: String = needed.map(|line| format!("{line}\n")).collect();
+            std::fs::write(folder.join(format!("p{number}.yaml")), format!("{needed}{text}")).unwrap();
+        }
+        let spaces = cuebook::items::Spaces::new(project.path(), Some(home.path()));
+        let book = cuebook::Book::open(project.path()).with_spaces(spaces.clone());
+        let providers =
+            cuebook_run::provider::Providers::with_environment(&spaces, book.library().trust(), |_| None)
+                .unwrap();
+        let said: BTreeMap<&str, String> =
+            providers.broken().map(|(name, error)| (name, format!("{error}"))).collect();
+        (0..texts.len())
+            .map(|number| said.get(format!("p{number}").as_str()).cloned().unwrap_or_default())
+            .collect()
+    });
+}
+
+#[test]
+fn the_schema_of_settings_has_the_keys_of_its_reader() {
+    let schema = printed("cuebook");
+    let tables: Vec<(String, String)> = keys_at(&schema, "/properties")
+        .into_iter()
+        .map(|table| (format!("/properties/{table}/properties"), format!("[{table}]\nKEY = 1\n")))
+        .collect();
+    let texts: Vec<[&str; 1]> = tables.iter().map(|(_, text)| [text.as_str()]).collect();
+    let mut places: Vec<(&str, &[&str])> =
+        tables.iter().zip(&texts).map(|((pointer, _), text)| (pointer.as_str(), &text[..])).collect();
+    places.push(("/properties", &["[KEY]\n"]));
+    // The fields of what serde reads are in no quotes: an error names them.
+    let read = |texts: &[String]| -> Vec<String> {
+        let said = |text: &String| {
+            toml::from_str::<cuebook::library::Config>(text).err().map(|error| error.message().to_owned())
+        };
+        texts
+            .iter()
+            .map(|text| said(text).unwrap_or_default().replace("unknown field", "unknown key"))
+            .collect()
+    };
+    for (pointer, texts) in &places {
+        let said = read(&[texts[0].replace("KEY", "noSuchKey")]).remove(0);
+        let (_, listed) = said.split_once("expected ").unwrap();
+        let listed: BTreeSet<String> = listed.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        assert_eq!(
+            listed,
+            keys_at(&schema, pointer),
+            "cuebook{pointer}: keys of the reader, and keys of the schema"
+        );
+    }
+    same_keys("cuebook", &[], &places, read);
 }

@@ -285,6 +285,7 @@ const NAMED: &[(&str, usize, &str)] = &[
         "a file that no dialect claims is a template if its path is given",
     ),
     ("cuebook-lab/src/service/quick_fixes.rs", 1, "a Prompty 1 file is rewritten as a `.prompty` file"),
+    ("cuebook-lab/src/service/layout.rs", 2, "an editor colours `.prompt` files and skills in other ways"),
     ("cuebook/src/prepared/render_warnings.rs", 1, "a `.prompty` file has one language"),
     ("cuebook-prompt/src/prompt.rs", 1, "a tree that a program built is one of sections"),
 ];

@@ -2,6 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "lsp/agreement.rs"]
+mod agreement;
+#[path = "lsp/careful.rs"]
+mod careful;
+#[path = "lsp/dialects.rs"]
+mod dialects;
+#[path = "lsp/editors.rs"]
+mod editors;
 #[path = "lsp/extension.rs"]
 mod extension;
 #[path = "lsp/names.rs"]
@@ -65,7 +73,14 @@ impl Editor {
         let (input, output) = (server.stdin.take(), BufReader::new(server.stdout.take().unwrap()));
         let mut editor = Editor { folder, server, input, output, next: 0, findings: Default::default() };
         let root = editor.uri("");
-        let answer = editor.ask("initialize", json!({"rootUri": root, "capabilities": capabilities}));
+        let mut params = json!({"rootUri": root, "capabilities": capabilities});
+        let folders = capabilities["folders"].as_array().into_iter().flatten();
+        let folders: Vec<Json> =
+            folders.map(|name| json!({"uri": editor.uri(name.as_str().unwrap()), "name": name})).collect();
+        if !folders.is_empty() {
+            params["workspaceFolders"] = Json::from(folders);
+        }
+        let answer = editor.ask("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "cuebook");
         editor.say("initialized", json!({}));
         editor
@@ -167,6 +182,14 @@ impl Editor {
         self.ask(&format!("textDocument/{method}"), params)["result"].clone()
     }
 
+    /// The memory of the server in bytes.
+    #[cfg(target_os = "linux")]
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().split(' ').next().unwrap().parse::<u64>().unwrap() << 10
+    }
+
     fn codes(&self, file: &str) -> Vec<&str> {
         let findings = self.findings.get(&self.uri(file)).map(Vec::as_slice).unwrap_or_default();
         findings.iter().map(|finding| finding["code"].as_str().unwrap()).collect()
@@ -258,77 +281,40 @@ fn closed_prompts_are_checked_and_other_markdown_is_ignored() {
 }
 
 #[test]
-fn wrong_messages_are_answered_and_do_not_end_the_server() {
-    let mut editor = Editor::open(FILES);
-    let unknown = editor.ask("textDocument/nothing", json!({"textDocument": {"uri": editor.uri(TEMPLATE)}}));
-    assert_eq!(unknown["error"]["code"], -32601);
-    assert_eq!(editor.ask("nothing/atAll", Json::Null)["error"]["code"], -32601);
-    let untitled = json!({"textDocument": {"uri": "untitled:1"}, "position": {"line": 0, "character": 0}});
-    assert_eq!(editor.ask("textDocument/hover", untitled)["result"], Json::Null);
-    editor.say("textDocument/didOpen", json!({"textDocument": {"uri": 7}}));
-    editor.say(
-        "textDocument/didChange",
-        json!({"textDocument": {"uri": editor.uri(TEMPLATE)}, "contentChanges": []}),
-    );
-    editor.say("textDocument/didClose", json!({"textDocument": {"uri": "file:///nowhere/at/all.md"}}));
-    let far = editor.at("completion", TEMPLATE, 9_999_999, 9_999_999, json!({}));
-    assert!(far["result"].is_array(), "{far}");
-    let refused = editor.at("rename", TEMPLATE, 0, 10, json!({"newName": "two words"}));
-    assert!(
-        refused["error"]["message"].as_str().unwrap().contains("not the name of a variable"),
-        "{refused}"
-    );
-    std::fs::remove_dir_all(editor.folder.path().join("prompts")).unwrap();
-    editor.did_open(TEMPLATE, "Hello {{ name }}");
-    editor.at("hover", TEMPLATE, 0, 10, json!({}));
-    editor.leave();
-}
-
-#[test]
-fn an_unreadable_message_is_answered_and_the_next_one_read() {
-    let mut editor = Editor::open(FILES);
-    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let framed = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes();
-    let frames: [(i64, Vec<u8>); 9] = [
-        (-32700, framed("{nope")),
-        (-32700, b"Content-Length: 4\r\n\r\n\xff\xfe{}".to_vec()),
-        (-32700, framed(&deep)),
-        (-32700, b"Content-Length: x\r\n\r\n{}".to_vec()),
-        (-32700, b"X: 1\r\n\r\n".to_vec()),
-        (-32600, framed("[]")),
-        (-32600, framed("7")),
-        (-32600, framed("{}")),
-        (-32600, framed("{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"workspace/symbol\"}")),
+fn each_folder_of_a_workspace_has_its_own_library() {
+    let files = [
+        ("a/cuebook.toml", ""),
+        ("a/prompts/p/template.md", "{{ x|uper }}{% include \"parts/end.md\" %}\n"),
+        ("a/prompts/parts/end.md", "A\n"),
+        ("b/cuebook.toml", ""),
+        ("b/prompts/p/template.md", "{{ x|lowr }}{% include \"parts/end.md\" %}\n"),
+        ("b/prompts/parts/end.md", "B\n"),
+        ("c/cuebook.toml", ""),
+        ("c/prompts/q/template.md", "{{ x|titel }}\n"),
     ];
+    let mut editor = Editor::start(written(&files), json!({"folders": ["a", "b"]}));
     editor.settle();
-    for (code, bytes) in frames {
-        editor.send_bytes(&bytes);
-        let mut answer = editor.hear();
-        while answer.get("method").is_some() {
-            answer = editor.hear();
-        }
-        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Json::Null, &json!(code)), "{shown}");
-        assert!(editor.ask("workspace/symbol", json!({"query": "gr"}))["result"].is_array(), "{shown}");
+    for folder in ["a", "b"] {
+        let file = format!("{folder}/prompts/p/template.md");
+        assert_eq!(editor.codes(&file), ["CB316"]);
+        let part = editor.at("definition", &file, 0, 26, json!({}));
+        assert_eq!(part["result"]["uri"], editor.uri(&format!("{folder}/prompts/parts/end.md")));
     }
+    let names = |editor: &mut Editor| {
+        editor.ask("workspace/symbol", json!({"query": ""}))["result"].as_array().unwrap().len()
+    };
+    assert_eq!(names(&mut editor), 2);
+    // A folder comes, with a text that is open already, and another one goes.
+    editor.did_open("c/prompts/q/template.md", "{{ x|titel }}{{ x|uper }}\n");
+    let folder = |editor: &Editor, name: &str| json!([{"uri": editor.uri(name), "name": name}]);
+    let event = json!({"added": folder(&editor, "c"), "removed": folder(&editor, "a")});
+    editor.say("workspace/didChangeWorkspaceFolders", json!({"event": event}));
+    editor.settle();
+    assert_eq!(editor.codes("c/prompts/q/template.md"), ["CB316", "CB316"]);
+    assert_eq!(editor.codes("a/prompts/p/template.md"), [""; 0]);
+    assert_eq!(editor.codes("b/prompts/p/template.md"), ["CB316"]);
+    assert_eq!(names(&mut editor), 2);
     editor.leave();
-}
-
-#[test]
-fn an_editor_that_leaves_early_is_no_error() {
-    for input in [&b""[..], b"Content-Length: 3\r\n\r\n{", b"nonsense"] {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_cuebook"))
-            .arg("lsp")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        server.stdin.take().unwrap().write_all(input).unwrap();
-        let output = server.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.stderr.is_empty());
-    }
 }
 
 #[test]
@@ -446,514 +432,6 @@ fn half_typed_text_has_symbols_and_completions() {
     editor.leave();
 }
 
-/// What `check` says of a folder, as the server says it: by file, and in the order of the text.
-fn checked(folder: &Path) -> std::collections::BTreeMap<String, Vec<(String, String)>> {
-    let output = Command::new(env!("CARGO_BIN_EXE_cuebook"))
-        .args(["check", "--json"])
-        .current_dir(folder)
-        .env("HOME", folder)
-        .output()
-        .unwrap();
-    let findings: Json = serde_json::from_slice(&output.stdout).unwrap();
-    // Without settings that can be read, there is one error.
-    let findings = findings.as_array().cloned().unwrap_or_else(|| vec![findings["error"].clone()]);
-    let mut by_file: std::collections::BTreeMap<String, Vec<(String, String)>> = Default::default();
-    for finding in findings {
-        // An editor needs a file: what `check` says of an item as a whole is shown in the item.
-        let message = finding["message"].as_str().unwrap();
-        let named = message.rsplit(' ').next().filter(|name| folder.join(name).is_file());
-        let file = folder.join(finding["file"].as_str().or(named).unwrap_or("cuebook.toml"));
-        let message = match finding["hint"].as_str() {
-            Some(hint) => format!("{}\nhelp: {hint}", finding["message"].as_str().unwrap()),
-            None => finding["message"].as_str().unwrap().to_owned(),
-        };
-        let code = finding["code"].as_str().unwrap().to_owned();
-        by_file.entry(format!("file://{}", file.display())).or_default().push((code, message));
-    }
-    by_file.values_mut().for_each(|findings| findings.sort());
-    by_file
-}
-
-#[test]
-fn check_and_the_server_never_disagree() {
-    let mut compared = 0;
-    for (name, files) in projects() {
-        let files: Vec<(&str, &str)> =
-            files.iter().map(|(file, text)| (file.as_str(), text.as_str())).collect();
-        let mut editor = Editor::open(&files);
-        editor.settle();
-        let wanted = checked(editor.folder.path());
-        let shown = |editor: &Editor| -> std::collections::BTreeMap<String, Vec<(String, String)>> {
-            let pair = |one: &Json| {
-                (one["code"].as_str().unwrap().to_owned(), one["message"].as_str().unwrap().to_owned())
-            };
-            let files = editor.findings.iter().filter(|(_, findings)| !findings.is_empty());
-            let sorted = |findings: &[Json]| {
-                let mut pairs: Vec<(String, String)> = findings.iter().map(pair).collect();
-                pairs.sort();
-                pairs
-            };
-            files.map(|(uri, findings)| (uri.clone(), sorted(findings))).collect()
-        };
-        assert_eq!(shown(&editor), wanted, "{name}");
-        // The same once an editor has opened every file, changed it and changed it back.
-        for (file, text) in &files {
-            editor.did_open(file, text);
-            editor.did_change(file, &format!("{text}{{{{ other"));
-            editor.settle();
-            editor.did_change(file, text);
-        }
-        editor.settle();
-        assert_eq!(shown(&editor), wanted, "{name}, open");
-        compared += wanted.values().map(Vec::len).sum::<usize>();
-        editor.leave();
-    }
-    assert!(compared >= 20, "only {compared} findings were compared");
-}
-
-#[test]
-fn unsaved_settings_manifests_and_providers_are_checked() {
-    let (toml, pack, provider) =
-        ("cuebook.toml", "user_data/packs/one/pack.json", ".ai/config/providers/acme.yaml");
-    let manifest = "{\"pack_id\": \"one\", \"prompts\": [\"q\"]}";
-    let acme = "name: acme\napi: openai-chat\nbase_url: https://api.acme.example\n";
-    let mut editor = Editor::open(&[
-        (toml, "[limits]\nfuel = 3000\n"),
-        (pack, manifest),
-        (provider, acme),
-        ("user_data/packs/one/prompts/q/template.md", "Hi\n"),
-        ("prompts/p/template.md", "{{ x|uper }}\n"),
-    ]);
-    editor.settle();
-    for file in [toml, pack, provider] {
-        assert_eq!(editor.codes(file), [""; 0], "{file}");
-    }
-    for (file, wrong, right, code) in [
-        (pack, "{\"pack_id\": \"one\", \"prompts\": [\"q\"], \"tagz\": []}", manifest, "CB315"),
-        (provider, "name: acme\napi: openai-chatt\n", acme, "CB719"),
-        (toml, "[limits]\nfuell = 3\n", "[limits]\nfuel = 3000\n", "CB105"),
-    ] {
-        editor.did_open(file, wrong);
-        editor.settle();
-        assert_eq!(editor.codes(file), [code], "{file}");
-        // Without settings that can be read, nothing else is looked at.
-        let expected: &[&str] = if file == toml { &[] } else { &["CB316"] };
-        assert_eq!(editor.codes("prompts/p/template.md"), expected, "{file}");
-        editor.did_change(file, right);
-        editor.settle();
-        assert_eq!(editor.codes(file), [""; 0], "{file}");
-        assert_eq!(editor.codes("prompts/p/template.md"), ["CB316"], "{file}");
-    }
-    editor.leave();
-}
-
-#[test]
-fn an_unsigned_provider_is_reported_in_its_file() {
-    let mut editor =
-        Editor::of_other_user(&[(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chat\n")]);
-    editor.settle();
-    assert_eq!(editor.codes(".ai/config/providers/acme.yaml"), ["CB220"]);
-    assert_eq!(editor.codes("cuebook.toml"), [""; 0]);
-    editor.leave();
-}
-
-#[test]
-fn a_prompt_that_was_never_saved_is_checked() {
-    let mut editor = Editor::open(FILES);
-    editor.settle();
-    let files = [
-        ("prompts/new/template.md", "{{ q|uper }}", "CB316"),
-        ("prompts/new.prompty", "---\nname: new\n---\nuser:\n{{ q|uper }}\n", "CB316"),
-        ("prompts/new.sections.md", "---\nns: a\nkey: [\n---\n# One\n", "CB318"),
-        ("prompts/new.prompt", "---\nmodel: [\n---\nHi\n", "CB318"),
-        ("prompts/skill/SKILL.md", "---\nname: PDF\n---\nUse it.\n", "CB318"),
-        (".ai/directives/team/new.md", "# New\n", "CB326"),
-    ];
-    for (file, text, code) in files {
-        editor.did_open(file, text);
-        editor.settle();
-        assert!(editor.codes(file).contains(&code), "{file}: {:?}", editor.codes(file));
-        // A survey of the library does not forget it.
-        editor.say(
-            "workspace/didChangeWatchedFiles",
-            json!({"changes": [{"uri": editor.uri("prompts/x.md")}]}),
-        );
-        editor.settle();
-        assert!(editor.codes(file).contains(&code), "{file}: {:?}", editor.codes(file));
-        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}}));
-        editor.settle();
-        assert_eq!(editor.codes(file), [""; 0], "{file}");
-    }
-    editor.leave();
-}
-
-/// Projects with something wrong: the files of the examples, and one for each rule.
-fn projects() -> Vec<(String, Vec<(String, String)>)> {
-    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-    vec![
-        (
-            "circle".to_owned(),
-            vec![
-                file("prompts/a/template.md", "{% include \"b/template.md\" %}"),
-                file("prompts/b/template.md", "{% include \"a/template.md\" %}"),
-                file("prompts/c/template.md", "{% include \"a/template.md\" %}"),
-            ],
-        ),
-        (
-            "inheritance".to_owned(),
-            vec![
-                file("prompts/base/template.md", "{% block a %}{% endblock %}{{ x|uper }}"),
-                file(
-                    "prompts/child/template.md",
-                    "{% extends \"base/template.md\" %}{% block b %}{% endblock %}",
-                ),
-                file("prompts/lost/template.md", "{% extends \"gone.md\" %}{% include \"lost.md\" %}"),
-                file("prompts/partials/p.md", "{% if %}"),
-            ],
-        ),
-        (
-            "python".to_owned(),
-            vec![
-                file("prompts/p/template.md", "{{ b }}\r\n{{ system }}"),
-                file("prompts/p/prompt.py", "VARIABLES = {\"optional\": [{\"name\": \"a\", \"typ\": 1}]}\n"),
-                file("prompts/q/prompt.py", "VARIABLES = {\n"),
-                file("prompts/r/prompt.py", "import os\nMETADATA = {\"id\": os.name}\n"),
-            ],
-        ),
-        (
-            "prompty".to_owned(),
-            vec![
-                file(
-                    "prompts/a.prompty",
-                    "---\nnam: a\ninputs:\n  - name: x\n    kind: strin\n---\nuser :\n{{ y }}\n",
-                ),
-                file("prompts/b.prompty", "---\nname: [\n---\n{{ y\n"),
-                file(
-                    "prompts/c.prompty",
-                    "---\nmodel:\n  api: chat\n  configuration:\n    type: openai\n---\nsystem:\nHi\n",
-                ),
-            ],
-        ),
-        (
-            "sections".to_owned(),
-            vec![
-                file("prompts/s.sections.md", "---\nns: a\nkey: s\n---\n# One\n\nCosts $ 5 and $name.\n"),
-                file("prompts/t.sections.md", "---\nkey: [\n---\n# One\n"),
-            ],
-        ),
-        (
-            "directives".to_owned(),
-            vec![file(
-                ".ai/directives/team/d.md",
-                "# D\n\n```xml\n<directive name=\"d\" version=\"1.0.0\">\n<metadata>\n<description>d</description>\n\
-             <category>team</category>\n<permissions><execute><tool>no.such</tool></execute></permissions>\n\
-             </metadata>\n</directive>\n```\n\nSay {input:nothing}.\n",
-            )],
-        ),
-        (
-            "packs".to_owned(),
-            vec![
-                file(
-                    "user_data/packs/one/pack.json",
-                    "{\"pack_id\": \"one\", \"prompts\": [\"a\", \"gone\"], \"tagz\": []}",
-                ),
-                file("user_data/packs/one/prompts/a/template.md", "{{ x|uper }}"),
-                file("user_data/packs/two/prompts/a/template.md", "two"),
-                file("user_data/shared/vocab.json", "{\"prompt.nothing\": [\"prompt.b\"]}"),
-            ],
-        ),
-        (
-            "settings".to_owned(),
-            vec![
-                file("cuebook.toml", "[limits]\nfuell = 3\n"),
-                file("prompts/p/template.md", "{{ x|uper }}\n"),
-            ],
-        ),
-        (
-            "others".to_owned(),
-            vec![
-                file("cuebook.toml", "[limits]\nfuel = 3000\n"),
-                file("prompts/a.prompt", "---\nmodel: [\n---\nHi {{who}}\n"),
-                file("prompts/b.prompt", "---\nmodel: openai/gpt-4o\n---\n{{#if who}}Hello {{whoo}}.\n"),
-                file("skills/pdf/SKILL.md", "---\nname: PDF\n---\nUse it.\n"),
-            ],
-        ),
-        (
-            "providers".to_owned(),
-            vec![file(".ai/config/providers/acme.yaml", "name: acme\napi: openai-chatt\n")],
-        ),
-    ]
-}
-
-/// The files that a page of the book shows in blocks `file NAME`, each as it is shown first.
-fn shown_files(page: &str) -> Vec<(String, String)> {
-    let mut files: Vec<(String, String)> = Vec::new();
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        let fence: String = line.chars().take_while(|letter| *letter == '`').collect();
-        let Some(name) = line[fence.len()..].strip_prefix("file ").filter(|_| fence.len() >= 3) else {
-            continue;
-        };
-        let mut text = String::new();
-        for line in lines.by_ref().take_while(|line| *line != fence) {
-            text += line;
-            text.push('\n');
-        }
-        let is_inside = !name.contains(['~', ' ', '\\']) && !name.starts_with('/') && !name.contains("..");
-        if is_inside && files.iter().all(|(known, _)| known != name) {
-            files.push((name.to_owned(), text));
-        }
-    }
-    files
-}
-
-#[test]
-fn check_and_the_service_agree_on_every_page_of_the_book() {
-    use cuebook_lab::BookExt;
-    use cuebook_lab::service::{Service, Survey};
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders =
-        ["../cuebook-text/src/error/pages", "topics", "../../docs/src/guide", "../../docs/src/reference"];
-    let pages = folders.iter().flat_map(|folder| std::fs::read_dir(here.join(folder)).unwrap());
-    let mut pages: Vec<PathBuf> = pages.map(|entry| entry.unwrap().path()).collect();
-    pages.sort();
-    let (mut projects, mut compared) = (0, 0);
-    for page in pages.iter().filter(|page| page.extension().is_some_and(|end| end == "md")) {
-        let files = shown_files(&std::fs::read_to_string(page).unwrap());
-        if files.is_empty() {
-            continue;
-        }
-        projects += 1;
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in &files {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let open = || {
-            let spaces = cuebook::items::Spaces::new(folder.path(), None);
-            cuebook::Book::open(folder.path()).with_spaces(spaces).with_paths(true)
-        };
-        // A project whose settings are wrong has an error, and nothing else is looked at.
-        let findings = match open().check(&[], |_| {}) {
-            Ok(report) => report.findings,
-            Err(error) => error.into_diagnostics(),
-        };
-        let said = |one: &cuebook::Diagnostic| {
-            format!(
-                "{} {} {:?} {}",
-                one.code,
-                one.severity,
-                one.place.as_ref().map(|place| place.range()),
-                one.message
-            )
-        };
-        let mut wanted: Vec<String> = findings.iter().map(said).collect();
-        wanted.sort();
-        let mut service = Service::new(open());
-        service.install(Survey::of(service.book(), service.buffers(), &[]));
-        let reported = |service: &Service| {
-            let files = service.files_with_findings();
-            let mut reported: Vec<String> =
-                files.iter().flat_map(|file| service.findings(file)).map(|one| said(&one)).collect();
-            reported.sort();
-            reported
-        };
-        assert_eq!(reported(&service), wanted, "{}", page.display());
-        for (name, text) in &files {
-            let path = folder.path().join(name);
-            service.change(&path, format!("{text}{{{{ other").as_str());
-            while service.work(4).is_some() {}
-            service.change(&path, text.as_str());
-        }
-        while service.work(4).is_some() {}
-        // Settings may have changed, so the whole library is looked at again.
-        if service.take_stale() {
-            service.install(Survey::of(service.book(), service.buffers(), &[]));
-        }
-        while service.work(4).is_some() {}
-        assert_eq!(reported(&service), wanted, "{}, after changes", page.display());
-        compared += wanted.len();
-    }
-    assert!(projects >= 150 && compared >= 60, "{projects} projects with {compared} findings");
-}
-
-/// Numbers that look like chance and are the same each time.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
-
-#[test]
-fn nonsense_neither_ends_nor_confuses_the_server() {
-    let mut editor = Editor::open(FILES);
-    let mut chance = Chance(26);
-    let methods = [
-        "hover",
-        "definition",
-        "references",
-        "rename",
-        "completion",
-        "signatureHelp",
-        "documentSymbol",
-        "documentLink",
-        "foldingRange",
-        "semanticTokens/full",
-        "inlayHint",
-        "codeLens",
-        "formatting",
-        "codeAction",
-        "prepareRename",
-        "documentHighlight",
-    ];
-    let pieces = [
-        "{{",
-        "}}",
-        "{%",
-        "%}",
-        "{#",
-        "name",
-        "|",
-        "(",
-        ")",
-        "\"",
-        "'",
-        "\n",
-        "é",
-        "😀",
-        "---\n",
-        "if",
-        "for x in",
-        "endif",
-        "block a",
-        "include",
-        "$x",
-        "${",
-        "{input:",
-        "<input ",
-        "```xml\n",
-        "\r\n",
-        "system:\n",
-        "\u{feff}",
-    ];
-    let files = [
-        TEMPLATE,
-        "prompts/greet/prompt.py",
-        "prompts/new.prompty",
-        "prompts/s.sections.md",
-        "prompts/greet/tests.md",
-    ];
-    // Of no length that is longer than what follows: a message that is announced is waited for.
-    let frame_starts = [
-        "",
-        "Content-Length: x\r\n",
-        "Content-Length: 0\r\n\r\n",
-        "Content-Length: 2\r\n\r\n[]",
-        "X: 1\r\n\r\n",
-        "\r\n{\"id\":",
-    ];
-    let odd = [json!(null), json!(-1), json!("x"), json!([]), json!({}), json!(1e300), json!(u64::MAX)];
-    for _ in 0..400 {
-        let file = files[chance.below(files.len() as u64) as usize];
-        let count = chance.below(12);
-        let text: String = (0..count).map(|_| pieces[chance.below(pieces.len() as u64) as usize]).collect();
-        match chance.below(9) {
-            8 => {
-                // Bytes that may be a header, a message or neither; what follows is read.
-                let mut bytes =
-                    frame_starts[chance.below(frame_starts.len() as u64) as usize].as_bytes().to_vec();
-                bytes.extend((0..chance.below(20)).map(|_| chance.below(256) as u8));
-                editor.send_bytes(&bytes);
-            }
-            0 => editor.did_open(file, &text),
-            1 => editor.did_change(file, &text),
-            2 => {
-                let position =
-                    |chance: &mut Chance| json!({"line": chance.below(4), "character": chance.below(20)});
-                let range = json!({"start": position(&mut chance), "end": position(&mut chance)});
-                let change = json!({"range": range, "text": text});
-                let params = json!({"textDocument": {"uri": editor.uri(file), "version": 3}, "contentChanges": [change]});
-                editor.say("textDocument/didChange", params);
-            }
-            3 => editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}})),
-            4 => {
-                // Anything in the place of what the protocol wants.
-                let mut any = || odd[chance.below(odd.len() as u64) as usize].clone();
-                let params = json!({"textDocument": any(), "position": any(), "range": any(), "contentChanges": any()});
-                editor.say("textDocument/didChange", params.clone());
-                editor.say("workspace/didChangeWatchedFiles", json!({"changes": any()}));
-                editor.ask("textDocument/hover", params);
-            }
-            _ => {
-                let method = methods[chance.below(methods.len() as u64) as usize];
-                let position = json!({"line": chance.below(4), "character": chance.below(30)});
-                let range = json!({"start": position, "end": {"line": 9, "character": 0}});
-                let params = json!({
-                    "textDocument": {"uri": editor.uri(file)},
-                    "position": position,
-                    "range": range,
-                    "newName": "other",
-                    "context": {"diagnostics": []},
-                });
-                let answer = editor.ask(&format!("textDocument/{method}"), params);
-                assert!(answer.get("result").is_some() || answer["error"]["code"] == -32803, "{answer}");
-            }
-        }
-    }
-    // After all that it is right about what is there now.
-    for file in files {
-        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(file)}}));
-    }
-    editor.did_open(TEMPLATE, "Hello {{ name|uper }}");
-    editor.settle();
-    assert_eq!(editor.codes(TEMPLATE), ["CB316"]);
-    editor.leave();
-}
-
-#[test]
-fn many_open_files_a_huge_file_and_a_deleted_folder_work() {
-    let names: Vec<String> = (0..1_000).map(|number| format!("prompts/p{number:04}/template.md")).collect();
-    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "Hello {{ name }}\n")).collect();
-    let mut editor = Editor::open(&files);
-    // An editor reads while it writes; this one reads now and then, so that the pipes stay open.
-    for (number, name) in names.iter().enumerate() {
-        editor.did_open(name, "Hello {{ name|uper }}\n");
-        if number % 50 == 0 {
-            editor.settle();
-        }
-    }
-    editor.settle();
-    assert_eq!(editor.codes(&names[999]), ["CB316"]);
-    let huge = "x {{ name }}\n".repeat(2_000_000);
-    editor.did_open(&names[0], &huge);
-    editor.settle();
-    for number in 0..300 {
-        editor.did_change(&names[1], "Hello {{ name|uper }} {{");
-        editor.did_change(&names[1], "Hello {{ name|upper }}");
-        if number % 25 == 0 {
-            editor.settle();
-        }
-    }
-    editor.settle();
-    assert_eq!(editor.codes(&names[1]), [""; 0]);
-    std::fs::remove_dir_all(editor.folder.path().join("prompts")).unwrap();
-    for (number, name) in names.iter().enumerate() {
-        editor.say("textDocument/didClose", json!({"textDocument": {"uri": editor.uri(name)}}));
-        if number % 50 == 0 {
-            editor.settle();
-        }
-    }
-    let gone = json!({"uri": editor.uri(&names[2]), "type": 3});
-    editor.say("workspace/didChangeWatchedFiles", json!({"changes": [gone]}));
-    editor.settle();
-    editor.at("hover", &names[3], 0, 10, json!({}));
-    editor.leave();
-}
-
 #[test]
 fn an_open_file_has_findings_however_many_other_files_have_some() {
     let names: Vec<String> = (0..2_050).map(|number| format!("prompts/p{number:04}/template.md")).collect();
@@ -965,85 +443,5 @@ fn an_open_file_has_findings_however_many_other_files_have_some() {
     editor.did_open(&name, "{{ name|uper }} {{ name|lowr }}\n");
     editor.settle();
     assert_eq!(editor.codes(&name), ["CB316", "CB316"]);
-    editor.leave();
-}
-
-/// The version of the client that the test below installs.
-const CLIENT: &str = "1.0.1";
-
-/// A Python that has the client, in an environment below the build folder.
-fn client() -> Result<PathBuf, String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pytest-lsp-{CLIENT}"));
-    let (python, done) = (folder.join("bin/python"), folder.join("installed"));
-    if done.exists() {
-        return Ok(python);
-    }
-    let run = |command: &mut Command| match command.output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-        Err(error) => Err(error.to_string()),
-    };
-    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let package = format!("pytest-lsp=={CLIENT}");
-    run(Command::new(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        &package,
-    ]))?;
-    std::fs::write(done, "").map_err(|error| error.to_string())?;
-    Ok(python)
-}
-
-#[test]
-fn a_real_client_gets_typed_answers_and_no_memory_leaks() {
-    let python = match client() {
-        Ok(python) => python,
-        Err(why) => return skip::missing_peer(format!("pytest-lsp {CLIENT}: {why}")),
-    };
-    let folder = tempfile::tempdir().unwrap();
-    for (file, text) in FILES {
-        let path = folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lsp/soak.py");
-    let output = Command::new(python)
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider"])
-        .arg(script)
-        .current_dir(folder.path())
-        .env("HOME", folder.path())
-        .env("CUEBOOK_PROJECT", folder.path())
-        .env("CUEBOOK_PROGRAM", env!("CARGO_BIN_EXE_cuebook"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-}
-
-#[test]
-#[cfg(unix)]
-fn pipes_and_devices_of_a_project_do_not_stop_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let prompts = folder.path().join("prompts");
-    for name in ["pipe", "device", "plain"] {
-        std::fs::create_dir_all(prompts.join(name)).unwrap();
-    }
-    let pipe = prompts.join("pipe/template.md");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    std::os::unix::fs::symlink("/dev/zero", prompts.join("device/template.md")).unwrap();
-    std::fs::write(prompts.join("plain/template.md"), "{{ name|uper }}\n").unwrap();
-    let mut editor = Editor::at_folder(folder);
-    editor.settle();
-    for file in ["prompts/pipe/template.md", "prompts/device/template.md"] {
-        assert!(editor.findings.contains_key(&editor.uri(file)), "{file}");
-        let answer = editor.at("hover", file, 0, 0, json!({}));
-        assert!(answer["result"].is_null(), "{answer}");
-    }
-    let device =
-        json!({"textDocument": {"uri": "file:///dev/zero"}, "position": {"line": 0, "character": 0}});
-    assert_eq!(editor.ask("textDocument/hover", device)["result"], Json::Null);
     editor.leave();
 }

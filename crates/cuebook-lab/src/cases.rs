@@ -6,7 +6,7 @@
 
 mod read;
 mod run;
-mod settings;
+pub(crate) mod settings;
 
 use std::collections::HashMap;
 use std::ops::Range;

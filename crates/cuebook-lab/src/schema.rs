@@ -35,8 +35,15 @@ pub(crate) fn of_file(path: &std::path::Path) -> Option<Json> {
         "pack.json" => schema("pack"),
         "cuebook.toml" => schema("cuebook"),
         _ if name.ends_with(".prompty") => schema("prompty"),
+        _ if is_provider(path) => schema("provider"),
         _ => None,
     }
+}
+
+/// Whether a path is that of a file of a provider: `.ai/config/providers/NAME.yaml`.
+pub(crate) fn is_provider(path: &std::path::Path) -> bool {
+    let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+    is_yaml && path.parent().is_some_and(|folder| folder.ends_with(".ai/config/providers"))
 }
 
 /// The part of a schema that is for what keys lead to. A key of a list leads to its items.
@@ -123,6 +130,15 @@ mod tests {
         for (name, ..) in ALL {
             described(&schema(name).unwrap(), name);
         }
+    }
+
+    #[test]
+    fn the_settings_of_cases_are_those_of_their_reader() {
+        use crate::cases::settings::{FACTS, NAMES};
+        let schema = schema("cases").unwrap();
+        let keys = |level: &Json| keys(&schema, level).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+        assert_eq!(keys(&schema), NAMES);
+        assert_eq!(keys(&schema["properties"]["context"]), FACTS);
     }
 
     #[test]

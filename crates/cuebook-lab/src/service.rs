@@ -11,6 +11,8 @@ mod declare;
 mod definition;
 mod folding;
 mod format;
+mod front;
+mod handlebars;
 mod hints;
 mod hover;
 mod index;

@@ -41,6 +41,7 @@ pub(crate) fn capabilities() -> Json {
             "completionProvider": {"triggerCharacters": ["{", "|", ".", "\"", "'", "/", "$", ":", "<", " "]},
             "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.extract"]},
             "documentLinkProvider": {},
+            "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
         },
         "serverInfo": {"name": "cuebook", "version": env!("CARGO_PKG_VERSION")},
     })
@@ -70,23 +71,25 @@ impl<'s> Answers<'s> {
         positions
     }
 
+    /// The prompts that `workspace/symbol` asks for.
+    pub(crate) fn found(&self, params: &Json) -> Vec<Json> {
+        let query = params["query"].as_str().unwrap_or_default();
+        let symbol = |one: Symbol| {
+            json!({
+                "name": one.name,
+                "kind": kind_of(one.kind),
+                "containerName": one.detail,
+                "location": self.location(&one.location),
+            })
+        };
+        self.service.workspace_symbols(query).into_iter().map(symbol).collect()
+    }
+
     /// The answer to a request: `None` if there is no such request, and a message if it cannot be done.
     pub(crate) fn answer(&self, method: &str, params: &Json) -> Option<Result<Json, String>> {
         if method == "cuebook/page" {
             let wanted = params["uri"].as_str().unwrap_or_default();
             return Some(page(wanted).map(Json::from).ok_or_else(|| format!("there is no page {wanted}")));
-        }
-        if method == "workspace/symbol" {
-            let query = params["query"].as_str().unwrap_or_default();
-            let symbols = self.service.workspace_symbols(query).into_iter().map(|one| {
-                json!({
-                    "name": one.name,
-                    "kind": kind_of(one.kind),
-                    "containerName": one.detail,
-                    "location": self.location(&one.location),
-                })
-            });
-            return Some(Ok(symbols.collect()));
         }
         let document = &params["textDocument"]["uri"];
         let is_ours = method.starts_with("textDocument/") || method == "cuebook/preview";

@@ -25,10 +25,7 @@ impl std::fmt::Debug for Client {
 
 impl Client {
     /// Starts a server. The arguments are those of [`serve`](crate::serve).
-    pub fn start(
-        open: impl FnOnce(Option<PathBuf>) -> Book + Send + 'static,
-        more: Vec<MoreFindings>,
-    ) -> Client {
+    pub fn start(open: impl Fn(Option<PathBuf>) -> Book + Send + 'static, more: Vec<MoreFindings>) -> Client {
         let (server, client) = Connection::memory();
         // As much as the main thread of a program has: files may be nested.
         let thread = thread::Builder::new().name("cuebook lsp".to_owned()).stack_size(8 << 20);

@@ -78,31 +78,38 @@ struct Frames<R> {
     input: R,
     /// Whether the name of the length has been read already.
     has_begun: bool,
+    /// Whether a bad header was read, so that the next one must be found. The editor gets its answer before that.
+    is_lost: bool,
+    /// Bytes of a message that is too long.
+    surplus: u64,
 }
 
 impl<R: BufRead> Frames<R> {
     fn new(input: R) -> Frames<R> {
-        Frames { input, has_begun: false }
+        Frames { input, has_begun: false, is_lost: false, surplus: 0 }
     }
 
     /// The next message, or what is in its place; `None` at the end of the input.
     fn next(&mut self) -> io::Result<Option<Frame>> {
+        io::copy(&mut self.input.by_ref().take(std::mem::take(&mut self.surplus)), &mut io::sink())?;
+        if std::mem::take(&mut self.is_lost) {
+            self.skip_to_header()?;
+        }
         let length = match self.header()? {
             None => return Ok(None),
             Some(Ok(length)) => length,
             Some(Err(why)) => {
-                self.skip_to_header()?;
+                self.is_lost = true;
                 return Ok(Some(Frame::Refused(ErrorCode::ParseError, why.to_owned())));
             }
         };
-        let mut body = self.input.by_ref().take(length);
         if length > LONGEST {
-            io::copy(&mut body, &mut io::sink())?;
+            self.surplus = length;
             let why = format!("the message has {length} bytes, and at most {LONGEST} are read");
             return Ok(Some(Frame::Refused(ErrorCode::InvalidRequest, why)));
         }
         let mut bytes = Vec::new();
-        body.read_to_end(&mut bytes)?;
+        self.input.by_ref().take(length).read_to_end(&mut bytes)?;
         Ok((bytes.len() as u64 == length).then(|| parse(&bytes)))
     }
 

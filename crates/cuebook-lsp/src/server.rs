@@ -27,9 +27,9 @@ const LARGEST: usize = 16 << 20;
 /// As many files are sent with findings; the problems of a library that has more are those of `cuebook check`.
 const MAX_FILES: usize = 2_000;
 
-/// Serves an editor on stdin and stdout until it says goodbye. `open` opens the book of the folder that the editor names; without
+/// Serves an editor on stdin and stdout until it says goodbye. `open` opens the book of a folder that the editor names; without
 /// one it gets `None`. `more` finds what is wrong with other files than prompts.
-pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>) -> io::Result<()> {
+pub fn serve(open: impl Fn(Option<PathBuf>) -> Book, more: Vec<MoreFindings>) -> io::Result<()> {
     let (connection, writer) = frames::stdio()?;
     serve_on(connection, open, more);
     writer.join()
@@ -38,37 +38,44 @@ pub fn serve(open: impl FnOnce(Option<PathBuf>) -> Book, more: Vec<MoreFindings>
 /// Serves an editor on a connection until it says goodbye or goes.
 pub(crate) fn serve_on(
     connection: Connection,
-    open: impl FnOnce(Option<PathBuf>) -> Book,
+    open: impl Fn(Option<PathBuf>) -> Book,
     more: Vec<MoreFindings>,
 ) {
     // An editor may leave before it has begun.
     let Ok((id, params)) = connection.initialize_start() else { return };
-    let book = open(folder_of(&params));
     // Some editors ask before they send `initialized`, so the server does not wait for it.
     let ready = Message::Response(Response::new_ok(id, capabilities()));
     if connection.sender.send(ready).is_err() {
         return;
     }
     let watches = params["capabilities"]["workspace"]["didChangeWatchedFiles"]["dynamicRegistration"] == true;
-    let server = Server {
+    let mut server = Server {
         connection: &connection,
-        service: Service::new(book),
+        open: &open,
+        folders: Vec::new(),
         files: can_change_files(&params),
         more,
         published: HashMap::new(),
         touched: BTreeSet::new(),
-        survey: None,
-        stale_since: None,
         asked: Vec::new(),
     };
+    folders_of(&params).into_iter().for_each(|folder| server.add(folder));
     server.run(watches);
 }
 
-/// The folder that an editor has open.
-fn folder_of(params: &Json) -> Option<PathBuf> {
-    let folders = params["workspaceFolders"].as_array();
-    let first = folders.and_then(|folders| folders.first()?["uri"].as_str());
-    first.or(params["rootUri"].as_str()).and_then(path_of)
+/// The folders that an editor has open; `None` for one that it does not name.
+fn folders_of(params: &Json) -> Vec<Option<PathBuf>> {
+    let named = paths_in(&params["workspaceFolders"]);
+    match named.is_empty() {
+        true => vec![params["rootUri"].as_str().and_then(path_of)],
+        false => named.into_iter().map(Some).collect(),
+    }
+}
+
+/// The paths of a list of folders or files.
+fn paths_in(list: &Json) -> Vec<PathBuf> {
+    let uris = list.as_array().into_iter().flatten().filter_map(|one| one["uri"].as_str());
+    uris.filter_map(path_of).collect()
 }
 
 /// Whether an editor can create and move files as a part of an edit.
@@ -79,9 +86,65 @@ fn can_change_files(params: &Json) -> bool {
     edit["documentChanges"] == true && has("create") && has("rename")
 }
 
+/// A folder that the editor has open, with the library that it belongs to.
+struct Folder {
+    path: Option<PathBuf>,
+    service: Service,
+    /// A survey under way.
+    survey: Option<Receiver<Survey>>,
+    /// Since when the library is known to have changed.
+    stale_since: Option<Instant>,
+}
+
+impl Folder {
+    fn root(&self) -> &Path {
+        self.service.book().library().root()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.survey.is_some() || self.stale_since.is_some()
+    }
+
+    /// Looks at the whole library on another thread.
+    fn start_survey(&mut self, more: &[MoreFindings]) {
+        let (send, receive) = channel();
+        let (book, buffers) = (self.service.book().clone(), self.service.buffers().clone());
+        let more = more.to_vec();
+        // Without another thread, only the files that are open are looked at.
+        let _ = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
+            // The editor may have left.
+            let _ = send.send(Survey::of(&book, &buffers, &more));
+        });
+        self.survey = Some(receive);
+    }
+
+    /// Takes over a survey that has ended, and starts another one if files came or went. Returns the files whose findings may differ.
+    fn look_after_survey(&mut self, more: &[MoreFindings]) -> BTreeSet<PathBuf> {
+        let mut changed = BTreeSet::new();
+        match self.survey.as_ref().map(Receiver::try_recv) {
+            Some(Ok(found)) => {
+                self.survey = None;
+                changed = self.service.install(found);
+            }
+            Some(Err(TryRecvError::Disconnected)) => self.survey = None,
+            Some(Err(TryRecvError::Empty)) | None => {}
+        }
+        if self.service.take_stale() {
+            self.stale_since = Some(Instant::now());
+        }
+        if self.survey.is_none() && self.stale_since.is_some_and(|since| since.elapsed() >= QUIET) {
+            self.stale_since = None;
+            self.start_survey(more);
+        }
+        changed
+    }
+}
+
 struct Server<'c> {
     connection: &'c Connection,
-    service: Service,
+    open: &'c dyn Fn(Option<PathBuf>) -> Book,
+    /// At least one.
+    folders: Vec<Folder>,
     /// Whether the editor can create and move files.
     files: bool,
     more: Vec<MoreFindings>,
@@ -89,10 +152,6 @@ struct Server<'c> {
     published: HashMap<PathBuf, u64>,
     /// Files that the editor changed since it was sent their findings.
     touched: BTreeSet<PathBuf>,
-    /// A survey under way.
-    survey: Option<Receiver<Survey>>,
-    /// Since when the library is known to have changed.
-    stale_since: Option<Instant>,
     /// Who wants to know when everything has been looked at.
     asked: Vec<RequestId>,
 }
@@ -109,7 +168,6 @@ impl Server<'_> {
         if watches {
             self.watch();
         }
-        self.survey = Some(self.start_survey());
         loop {
             // Messages first: what is typed next makes it needless to look at what was typed before.
             let message = match self.connection.receiver.try_recv() {
@@ -123,12 +181,19 @@ impl Server<'_> {
                 }
                 continue;
             }
-            self.look_after_survey();
-            if let Some(changed) = self.service.work(AT_ONCE) {
+            let mut is_working = false;
+            for at in 0..self.folders.len() {
+                let folder = &mut self.folders[at];
+                let mut changed = folder.look_after_survey(&self.more);
+                let worked = folder.service.work(AT_ONCE);
+                is_working |= worked.is_some();
+                changed.extend(worked.into_iter().flatten());
                 self.publish(changed);
+            }
+            if is_working {
                 continue;
             }
-            let is_waiting = self.survey.is_some() || self.stale_since.is_some();
+            let is_waiting = self.folders.iter().any(Folder::is_waiting);
             if !is_waiting {
                 self.answer_waiting_requests();
             }
@@ -149,6 +214,55 @@ impl Server<'_> {
                 return;
             }
         }
+    }
+
+    /// Opens a folder. Several folders of one library are one.
+    fn add(&mut self, path: Option<PathBuf>) {
+        let book = (self.open)(path.clone());
+        if self.folders.iter().any(|folder| folder.root() == book.library().root()) {
+            return;
+        }
+        let mut folder = Folder { path, service: Service::new(book), survey: None, stale_since: None };
+        let root = folder.root().to_owned();
+        // Texts that are open already belong to the nearest folder.
+        for other in &mut self.folders {
+            let texts = other.service.buffers().clone();
+            let is_nearer = !other.root().starts_with(&root) || other.root() == root;
+            for path in texts.paths().filter(|path| is_nearer && path.starts_with(&root)) {
+                other.service.close(path);
+                folder.service.change(path, texts.get(path).cloned().unwrap_or_default());
+            }
+        }
+        folder.start_survey(&self.more);
+        self.folders.push(folder);
+    }
+
+    /// Closes a folder, and takes its findings back. The last one stays.
+    fn remove(&mut self, path: &Path) {
+        let Some(at) = self.folders.iter().position(|folder| folder.path.as_deref() == Some(path)) else {
+            return;
+        };
+        if self.folders.len() == 1 {
+            return;
+        }
+        let gone = self.folders.remove(at);
+        let files: Vec<PathBuf> =
+            self.published.keys().filter(|file| file.starts_with(gone.root())).cloned().collect();
+        for file in files {
+            self.published.remove(&file);
+            self.send_findings(&file, Vec::new());
+        }
+    }
+
+    /// The folder that a file belongs to: the nearest one above it, or else the first.
+    fn folder(&self, path: &Path) -> usize {
+        let above = self.folders.iter().enumerate().filter(|(_, folder)| path.starts_with(folder.root()));
+        above.max_by_key(|(_, folder)| folder.root().as_os_str().len()).map_or(0, |(at, _)| at)
+    }
+
+    fn service(&mut self, path: &Path) -> &mut Service {
+        let at = self.folder(path);
+        &mut self.folders[at].service
     }
 
     fn hear(&mut self, message: Message) -> Next {
@@ -187,7 +301,7 @@ impl Server<'_> {
         let registration = json!({
             "id": "files",
             "method": "workspace/didChangeWatchedFiles",
-            "registerOptions": {"watchers": [{"globPattern": "**/*.{md,prompty,py,json,toml,yaml,yml,txt,j2}"}]},
+            "registerOptions": {"watchers": [{"globPattern": "**/*.{md,prompty,prompt,py,sh,js,ts,json,toml,lock,yaml,yml,txt,j2,jinja,jinja2}"}]},
         });
         let params = json!({"registrations": [registration]});
         let request =
@@ -196,47 +310,15 @@ impl Server<'_> {
         let _ = self.connection.sender.send(Message::Request(request));
     }
 
-    /// Looks at the whole library on another thread.
-    fn start_survey(&self) -> Receiver<Survey> {
-        let (send, receive) = channel();
-        let (book, buffers) = (self.service.book().clone(), self.service.buffers().clone());
-        let more = self.more.clone();
-        // Without another thread, only the files that are open are looked at.
-        let _ = std::thread::Builder::new().stack_size(8 << 20).spawn(move || {
-            // The editor may have left.
-            let _ = send.send(Survey::of(&book, &buffers, &more));
-        });
-        receive
-    }
-
-    /// Takes over a survey that has ended, and starts another one if files came or went.
-    fn look_after_survey(&mut self) {
-        let ended = self.survey.as_ref().map(Receiver::try_recv);
-        match ended {
-            Some(Ok(found)) => {
-                self.survey = None;
-                let changed = self.service.install(found);
-                self.publish(changed);
-            }
-            Some(Err(TryRecvError::Disconnected)) => self.survey = None,
-            Some(Err(TryRecvError::Empty)) | None => {}
-        }
-        if self.service.take_stale() {
-            self.stale_since = Some(Instant::now());
-        }
-        if self.survey.is_none() && self.stale_since.is_some_and(|since| since.elapsed() >= QUIET) {
-            self.stale_since = None;
-            self.survey = Some(self.start_survey());
-        }
-    }
-
     fn notice(&mut self, notification: &Notification) {
         let params = &notification.params;
         if notification.method == "workspace/didChangeWatchedFiles" {
-            let changes = params["changes"].as_array().into_iter().flatten();
-            for path in changes.filter_map(|change| change["uri"].as_str().and_then(path_of)) {
-                self.service.saved(&path);
-            }
+            paths_in(&params["changes"]).iter().for_each(|path| self.service(path).saved(path));
+            return;
+        }
+        if notification.method == "workspace/didChangeWorkspaceFolders" {
+            paths_in(&params["event"]["added"]).into_iter().for_each(|path| self.add(Some(path)));
+            paths_in(&params["event"]["removed"]).iter().for_each(|path| self.remove(path));
             return;
         }
         let document = &params["textDocument"];
@@ -247,21 +329,21 @@ impl Server<'_> {
         match notification.method.as_str() {
             "textDocument/didOpen" => {
                 if let Some(text) = document["text"].as_str().filter(|text| text.len() <= LARGEST) {
-                    self.service.change(&path, text);
+                    self.service(&path).change(&path, text);
                 }
             }
             "textDocument/didChange" => {
                 let changes = params["contentChanges"].as_array().into_iter().flatten();
-                let before = self.service.buffers().get(&path).map(|text| text.to_string());
+                let before = self.service(&path).buffers().get(&path).map(|text| text.to_string());
                 let text = changes.fold(before, apply);
                 match text {
-                    Some(text) if text.len() <= LARGEST => self.service.change(&path, text),
-                    Some(_) => self.service.close(&path),
+                    Some(text) if text.len() <= LARGEST => self.service(&path).change(&path, text),
+                    Some(_) => self.service(&path).close(&path),
                     None => {}
                 }
             }
-            "textDocument/didClose" => self.service.close(&path),
-            "textDocument/didSave" => self.service.saved(&path),
+            "textDocument/didClose" => self.service(&path).close(&path),
+            "textDocument/didSave" => self.service(&path).saved(&path),
             _ => {}
         }
     }
@@ -269,7 +351,7 @@ impl Server<'_> {
     /// Sends the findings of files. What the editor shows already is not sent again, unless the file was changed.
     fn publish(&mut self, files: BTreeSet<PathBuf>) {
         for path in files {
-            let findings = self.answers().findings(&path);
+            let findings = self.answers(&path).findings(&path);
             let was_touched = self.touched.remove(&path);
             if findings.is_empty() {
                 if self.published.remove(&path).is_some() {
@@ -282,7 +364,7 @@ impl Server<'_> {
             let before = self.published.get(&path).copied();
             let is_same = before == Some(hasher.finish()) && !was_touched;
             // The author sees the findings of the files that are open, however many others have some.
-            let is_open = self.service.buffers().get(&path).is_some();
+            let is_open = self.service(&path).buffers().get(&path).is_some();
             let is_full = before.is_none() && !is_open && self.published.len() >= MAX_FILES;
             if is_same || is_full {
                 continue;
@@ -299,13 +381,19 @@ impl Server<'_> {
         let _ = self.connection.sender.send(Message::Notification(notification));
     }
 
-    fn answers(&self) -> Answers<'_> {
-        Answers::new(&self.service, self.files)
+    fn answers(&self, path: &Path) -> Answers<'_> {
+        Answers::new(&self.folders[self.folder(path)].service, self.files)
     }
 
     fn answer(&self, request: Request) -> Response {
         let Request { id, method, params } = request;
-        match self.answers().answer(&method, &params) {
+        if method == "workspace/symbol" {
+            let found =
+                self.folders.iter().map(|folder| Answers::new(&folder.service, self.files).found(&params));
+            return Response::new_ok(id, found.flatten().collect::<Vec<Json>>());
+        }
+        let path = params["textDocument"]["uri"].as_str().and_then(path_of).unwrap_or_default();
+        match self.answers(&path).answer(&method, &params) {
             Some(Ok(result)) => Response::new_ok(id, result),
             Some(Err(message)) => Response::new_err(id, ErrorCode::RequestFailed as i32, message),
             None => {

@@ -39,9 +39,13 @@ async function start(): Promise<void> {
   client = new LanguageClient("cuebook", "Cuebook", server, {
     documentSelector: [
       { scheme: "file", language: "prompty" },
+      { scheme: "file", language: "dotprompt" },
+      { scheme: "file", pattern: "**/*.prompt" },
       { scheme: "file", language: "markdown" },
       { scheme: "file", pattern: "**/prompt.py" },
       { scheme: "file", pattern: "**/{pack.json,cuebook.toml}" },
+      { scheme: "file", pattern: "**/.ai/config/providers/*.{yaml,yml}" },
+      { scheme: "file", pattern: "**/.ai/tools/**" },
     ],
   });
   try {

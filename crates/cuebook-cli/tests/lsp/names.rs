@@ -75,7 +75,7 @@ impl Editor {
         (line as u64, column as u64)
     }
 
-    fn at_piece(&mut self, method: &str, file: &str, piece: &str, more: Json) -> Json {
+    pub(super) fn at_piece(&mut self, method: &str, file: &str, piece: &str, more: Json) -> Json {
         let (line, column) = self.position(file, piece);
         self.at(method, file, line, column, more)
     }
@@ -99,7 +99,7 @@ impl Editor {
     }
 
     /// What a rename changes: `FILE:LINE old -> new`, and `FILE => FILE` for what moves.
-    fn renamed(&mut self, file: &str, piece: &str, to: &str) -> Result<BTreeSet<String>, String> {
+    pub(super) fn renamed(&mut self, file: &str, piece: &str, to: &str) -> Result<BTreeSet<String>, String> {
         let answer = self.at_piece("rename", file, piece, json!({"newName": to}));
         if let Some(message) = answer["error"]["message"].as_str() {
             return Err(message.to_owned());
@@ -400,5 +400,62 @@ fn closing_tags_of_mustache_are_renamed_with_their_sections() {
     }
     let found = editor.at_piece("references", "prompts/items.prompty", "name: thi^ngs", json!({}));
     assert_eq!(found["result"].as_array().unwrap().len(), 5, "{found}");
+    editor.leave();
+}
+
+const FORMS: &str =
+    "{% macro hi(name, loud=false) %}Hi {{ name }}{% endmacro %}\n{% macro bye() %}Bye{% endmacro %}\n";
+const CALLS: &str = "{% import \"parts/forms.md\" as m %}{% from \"parts/forms.md\" import bye as ciao %}\n{{ m.hi(\"a\") }} {{ ciao() }} {{ who.hi() }}\n{% for x in l %}{{ loop.index }}{% endfor %}\n";
+
+#[test]
+fn macros_are_known_under_the_names_of_their_imports() {
+    let calls = "prompts/calls/template.md";
+    let mut editor = Editor::open(&[("prompts/parts/forms.md", FORMS), (calls, CALLS)]);
+    editor.settle();
+    for (piece, wanted) in [
+        ("m.h^i(\"", "prompts/parts/forms.md:1 hi"),
+        ("{{ cia^o(", "prompts/parts/forms.md:2 bye"),
+        ("{{ ^m.hi", "prompts/calls/template.md:1 m"),
+    ] {
+        let found = editor.at_piece("definition", calls, piece, json!({}))["result"].clone();
+        assert_eq!(editor.shown(&found), editor.set(&[wanted]), "{piece}");
+    }
+    for (piece, wanted) in [("m.h^i(\"", "hi(name, loud=false)"), ("{{ cia^o(", "bye()")] {
+        let hover = editor.at_piece("hover", calls, piece, json!({}))["result"].clone();
+        assert!(hover["contents"]["value"].as_str().unwrap().contains(wanted), "{piece}: {hover}");
+    }
+    let hi = &["prompts/calls/template.md:2 hi -> greet", "prompts/parts/forms.md:1 hi -> greet"][..];
+    for (file, piece, to, wanted) in [
+        (calls, "m.h^i(\"", "greet", hi),
+        ("prompts/parts/forms.md", "macro h^i(", "greet", hi),
+        (
+            calls,
+            "{{ ^m.hi",
+            "f",
+            &["prompts/calls/template.md:1 m -> f", "prompts/calls/template.md:2 m -> f"],
+        ),
+        (
+            calls,
+            "{{ cia^o(",
+            "end",
+            &["prompts/calls/template.md:1 ciao -> end", "prompts/calls/template.md:2 ciao -> end"],
+        ),
+        (
+            "prompts/parts/forms.md",
+            "macro by^e(",
+            "end",
+            &["prompts/calls/template.md:1 bye -> end", "prompts/parts/forms.md:2 bye -> end"],
+        ),
+    ] {
+        assert_eq!(editor.renamed(file, piece, to), Ok(editor.set(wanted)), "{piece}");
+    }
+    for (piece, wanted) in [("{{ m.^hi", &["hi", "bye"][..]), ("loop.ind^ex", &["index", "index0"])] {
+        let offered = editor.at_piece("completion", calls, piece, json!({}))["result"].clone();
+        let labels: Vec<&str> =
+            offered.as_array().unwrap().iter().map(|one| one["label"].as_str().unwrap()).collect();
+        assert_eq!(labels, wanted, "{piece}");
+    }
+    let help = editor.at_piece("signatureHelp", calls, "ciao(^)", json!({}))["result"].clone();
+    assert_eq!(help["signatures"][0]["label"], "bye()", "{help}");
     editor.leave();
 }

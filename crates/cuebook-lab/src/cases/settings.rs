@@ -8,9 +8,9 @@ use crate::node::{Data, Key, Node};
 use crate::source::Place;
 use crate::variables::{Agent, Context, FixedClock, Layer};
 
-const NAMES: [&str; 11] =
+pub(crate) const NAMES: [&str; 11] =
     ["as", "context", "error", "expand", "forbid", "hooks", "max_tokens", "model", "now", "strict", "unset"];
-const FACTS: [&str; 8] = [
+pub(crate) const FACTS: [&str; 8] = [
     "agent_id",
     "agent_name",
     "language",

@@ -8,8 +8,9 @@ use cuebook_template::{Group, reference};
 use super::Service;
 use super::cursor::{Inside, inside, is_word};
 use super::hover;
-use super::layout::{Notation, front_matter, tags};
+use super::layout::{Notation, Tag, imports, tags};
 use super::names::Thing;
+use super::spots::unquoted;
 use super::tokens::ROLES;
 use super::words::{elements, from_schema, front_matter_words, python, section_words, settings_keys};
 use crate::items::ItemType;
@@ -82,32 +83,52 @@ const TAGS: [&str; 30] = [
     "endfence",
 ];
 
+/// What a loop knows of itself.
+const LOOP: [(&str, &str); 12] = [
+    ("index", "the number of the turn, from 1"),
+    ("index0", "the number of the turn, from 0"),
+    ("revindex", "how many turns are left, with this one"),
+    ("revindex0", "how many turns are left"),
+    ("first", "whether this is the first turn"),
+    ("last", "whether this is the last turn"),
+    ("length", "how many turns there are"),
+    ("depth", "how deep the recursion is, from 1"),
+    ("depth0", "how deep the recursion is, from 0"),
+    ("previtem", "the item of the turn before"),
+    ("nextitem", "the item of the next turn"),
+    ("cycle", "one of its arguments after the other"),
+];
+
 /// As many files and ids are offered.
 const MAX_FILES: usize = 1_000;
 
 impl Service {
     /// What can be written at a byte of a file.
     pub fn complete(&self, path: &Path, offset: usize) -> Vec<Completion> {
-        let is_settings =
-            matches!(path.file_name().and_then(|name| name.to_str()), Some("pack.json" | "cuebook.toml"));
-        if is_settings && path.starts_with(self.book().library().root()) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_settings = matches!(name, Some("pack.json" | "cuebook.toml"))
+            && path.starts_with(self.book().library().root());
+        if is_settings || (schema::is_provider(path) && self.is_in_space(path)) {
             return self.text(path).map(|text| settings_keys(path, &text, offset)).unwrap_or_default();
         }
         let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
         let offset = super::cursor::floor(&text, offset);
         let notation = Notation::of(path);
-        let front =
-            front_matter(&text).filter(|_| matches!(notation, Notation::Prompty | Notation::Sections));
+        let front = notation.front_matter(&text);
         if front.as_ref().is_some_and(|front| (front.start..=front.end).contains(&offset)) {
             return match notation {
                 Notation::Prompty => front_matter_words(&text, offset),
+                Notation::Dotprompt | Notation::Skill | Notation::Knowledge => {
+                    super::front::words(notation, &text, offset).unwrap_or_default()
+                }
                 _ => section_words(&text, offset, &[]).unwrap_or_default(),
             };
         }
         match notation {
             Notation::Python => return python(&text, offset),
             Notation::Cases => return self.case_inputs(path, &text, offset),
-            Notation::Item | Notation::Manifest => return Vec::new(),
+            Notation::Tool | Notation::Manifest | Notation::Skill | Notation::Knowledge => return Vec::new(),
+            Notation::Dotprompt => return self.handlebars(path, &text, offset),
             Notation::Sections => {
                 if let Some(found) = section_words(&text, offset, &self.tool_names(path, &text)) {
                     return found;
@@ -148,8 +169,43 @@ impl Service {
                 .map(|name| plain(name, CompletionKind::Variable, "supplied by the system"))
                 .collect(),
             Inside::Name { before: "self", word } => self.blocks(path, word),
-            Inside::Name { before, word } => self.parts(path, before, word),
+            Inside::Name { before: "loop", word } => {
+                let fitting = LOOP.iter().filter(|(name, _)| name.starts_with(word));
+                fitting.map(|(name, about)| plain(name, CompletionKind::Variable, about)).collect()
+            }
+            Inside::Name { before, word } => match self.macros_of(path, &text, before) {
+                Some(macros) => macros.into_iter().filter(|one| one.label.starts_with(word)).collect(),
+                None => self.parts(path, before, word),
+            },
         }
+    }
+
+    /// Variables, helpers, roles and partials in a `.prompt` file.
+    fn handlebars(&self, path: &Path, text: &str, offset: usize) -> Vec<Completion> {
+        match inside(text, offset) {
+            Inside::Path(typed) => self.partials(path, typed),
+            Inside::Name { before: "", word } => {
+                let mut all = self.variables(path, "", word);
+                all.extend(super::handlebars::words(&text[..offset], word).unwrap_or_default());
+                all
+            }
+            Inside::Name { before, word } => self.parts(path, before, word),
+            _ => {
+                let typed = text[..offset].rsplit(|letter: char| !is_word(letter)).next().unwrap_or_default();
+                super::handlebars::words(&text[..offset], typed).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The partials of dotprompt that lie beside a file.
+    fn partials(&self, path: &Path, typed: &str) -> Vec<Completion> {
+        let entries = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten();
+        let name = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().to_str()?.strip_prefix('_')?.strip_suffix(".prompt")?.to_owned();
+            name.starts_with(typed).then_some(name)
+        };
+        let names: BTreeSet<String> = entries.flatten().filter_map(name).take(MAX_FILES).collect();
+        names.iter().map(|name| plain(name, CompletionKind::File, "partial")).collect()
     }
 
     /// The tools that a file declares.
@@ -274,6 +330,20 @@ impl Service {
         let fits = |name: &String| !name.is_empty() && name.starts_with(word);
         let part = |name: String| plain(&name, CompletionKind::Variable, &format!("part of {before}"));
         names.into_iter().filter(fits).map(part).collect()
+    }
+
+    /// The macros of a template that another one imports under this name.
+    fn macros_of(&self, path: &Path, text: &str, name: &str) -> Option<Vec<Completion>> {
+        let (_, target, _) =
+            imports(text).into_iter().find(|(alias, _, of)| alias == name && of.is_none())?;
+        let target = Thing::Template(text[unquoted(text, &target)].to_owned());
+        let text = self.text(&self.target_of(path, &target)?)?;
+        let signature = |tag: Tag| {
+            let inside = text[tag.inside.clone()].trim().strip_prefix("macro")?.trim();
+            let name = inside.split(|letter: char| !is_word(letter)).next()?;
+            Some(plain(name, CompletionKind::Function, inside))
+        };
+        Some(tags(&text, 0).into_iter().filter_map(signature).collect())
     }
 
     /// Files that a template can include, and ids of prompts. Prompts are known from the survey, so that no folder is listed whole.

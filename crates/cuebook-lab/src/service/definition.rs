@@ -16,14 +16,11 @@ impl Service {
         let thing = self.thing_at(path, offset)?;
         match &thing {
             Thing::Variable(name) => self.declaration(path, name),
-            Thing::Local(name) => self.places(path, &thing).0.into_iter().find(|at| {
-                let text = self.text(&at.path).unwrap_or_default();
-                let sets = |tag: &super::layout::Tag| {
-                    tag.inside.contains(&at.start)
-                        && matches!(tag.keyword(&text), "set" | "for" | "macro" | "with")
-                };
-                at.path == path && &text[at.range()] == name && tags(&text, 0).iter().any(sets)
-            }),
+            Thing::Local(name) => {
+                let is_macro = |name: String| self.macro_place(path, &Thing::Macro(name));
+                let of_macro = self.macro_named(path, name).and_then(is_macro);
+                of_macro.or_else(|| self.place_that_sets(path, &thing, name))
+            }
             Thing::Block(_) => {
                 // The first file of the chain that has the block is the one that it comes from.
                 let (places, _) = self.places(path, &thing);
@@ -31,10 +28,7 @@ impl Service {
                 let first = opens.next();
                 opens.find(|at| at.path != path).or(first)
             }
-            Thing::Macro(_) => {
-                let (places, _) = self.places(path, &thing);
-                places.into_iter().find(|at| self.follows(at, "macro"))
-            }
+            Thing::Macro(_) => self.macro_place(path, &thing),
             Thing::Template(_) => {
                 let file = self.target_of(path, &thing)?;
                 Some(Location::new(file, 0..0))
@@ -43,6 +37,23 @@ impl Service {
                 self.place_of(&thing)
             }
         }
+    }
+
+    /// Where a macro is defined.
+    fn macro_place(&self, path: &Path, thing: &Thing) -> Option<Location> {
+        self.places(path, thing).0.into_iter().find(|at| self.follows(at, "macro"))
+    }
+
+    /// Where a template sets a name.
+    fn place_that_sets(&self, path: &Path, thing: &Thing, name: &str) -> Option<Location> {
+        let text = self.text(path)?;
+        let sets = |tag: &super::layout::Tag, at: &Location| {
+            let keywords = ["set", "for", "macro", "with", "import"];
+            tag.inside.contains(&at.start) && keywords.contains(&tag.keyword(&text))
+        };
+        let tags = tags(&text, 0);
+        let mut places = self.places(path, thing).0.into_iter().filter(|at| at.path == path);
+        places.find(|at| text.get(at.range()) == Some(name) && tags.iter().any(|tag| sets(tag, at)))
     }
 
     /// The places of a file that lead to other files: templates, prompts and items.
@@ -108,6 +119,16 @@ impl Service {
         if let Some(found) = id.and_then(|id| self.book().find(id).ok()) {
             let file = crate::targets::place(&found.candidate)?;
             return Some(if file.is_dir() { file.join(TEMPLATE_FILE) } else { file });
+        }
+        // A partial of dotprompt has another name than its file.
+        let is_partial = |file: &PathBuf| {
+            let file = file.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+            let partial = file.strip_prefix('_').and_then(|file| file.split('.').next());
+            partial.is_some() && partial == name.rsplit('/').next()
+        };
+        let units = outline.units().iter().map(|unit| self.location(&unit.source().place(0..0)).path);
+        if let Some(file) = units.into_iter().find(is_partial) {
+            return file.is_file().then_some(file);
         }
         // Partials of Mustache are looked for as its loader does.
         let folders = self.book().library().roots().unwrap_or_default();

@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::Service;
-use super::layout::{Notation, TagKind, front_matter, tags};
+use super::handlebars;
+use super::layout::{Notation, TagKind, tags};
 use super::tokens::lines;
 
 /// Lines that can be folded away.
@@ -27,8 +28,7 @@ impl Service {
                 folds.push(Fold { range, is_comment });
             }
         };
-        let front =
-            front_matter(&text).filter(|_| matches!(notation, Notation::Prompty | Notation::Sections));
+        let front = notation.front_matter(&text);
         let body = front.as_ref().map_or(0, |front| front.end);
         if let Some(front) = front {
             add(front.start.saturating_sub(4)..front.end, false);
@@ -38,6 +38,9 @@ impl Service {
         }
         if notation == Notation::Directive {
             elements(&text).into_iter().for_each(|range| add(range, false));
+        } else if notation == Notation::Dotprompt {
+            let blocks = handlebars::blocks(&text, body);
+            blocks.into_iter().for_each(|(range, is_comment)| add(range, is_comment));
         } else if notation.has_tags() && notation != Notation::Python {
             blocks(&text, body).into_iter().for_each(|(range, is_comment)| add(range, is_comment));
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::layout::{Notation, front_matter};
+use super::layout::Notation;
 use super::rename::Edit;
 use super::tokens::lines;
 use super::{Location, Service};
@@ -15,10 +15,8 @@ impl Service {
     /// than one empty line. Its meaning stays the same; if that cannot be shown, there is no edit.
     pub fn format(&self, path: &Path) -> Option<Edit> {
         let text = self.text(path).filter(|_| self.owns(path))?;
-        let front = front_matter(&text).filter(|front| text[front.end..].trim_start().len() >= 3)?;
-        if !matches!(Notation::of(path), Notation::Prompty | Notation::Sections) {
-            return None;
-        }
+        let front = Notation::of(path).front_matter(&text);
+        let front = front.filter(|front| text[front.end..].trim_start().len() >= 3)?;
         let before = &text[front.clone()];
         let after = formatted(before);
         let is_same = meaning(before).is_some_and(|before| meaning(&after) == Some(before));

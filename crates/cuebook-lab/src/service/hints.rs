@@ -46,7 +46,9 @@ impl Service {
         let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
         let notation = Notation::of(path);
         let mut hints = Vec::new();
-        if !(notation.has_tags() || notation == Notation::Directive) || notation == Notation::Python {
+        let has_variables =
+            notation.has_tags() || matches!(notation, Notation::Directive | Notation::Dotprompt);
+        if !has_variables || notation == Notation::Python {
             return hints;
         }
         let outer = text.clone();
@@ -118,7 +120,7 @@ fn variables(notation: Notation, text: &str) -> Vec<Range<usize>> {
     }
     let is_variable = |token: &Token| token.kind == TokenKind::Variable;
     found.extend(tokens.into_iter().filter(is_variable).map(|token| token.range));
-    if notation.has_tags() {
+    if notation.has_tags() || notation == Notation::Dotprompt {
         for tag in tags(text, 0).iter().filter(|tag| tag.kind == TagKind::Expression) {
             let inside = &text[tag.inside.clone()];
             let start = tag.inside.start + inside.len() - inside.trim_start().len();

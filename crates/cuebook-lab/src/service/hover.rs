@@ -9,8 +9,9 @@ use globset::GlobBuilder;
 
 use super::Service;
 use super::cursor::{Inside, inside, word_at};
-use super::layout::{Notation, front_matter};
+use super::layout::Notation;
 use super::names::Thing;
+use super::words::{element, section_key};
 use crate::items::ItemType;
 use crate::prepared::Prepared;
 use crate::prompt::{Need, Variable};
@@ -29,13 +30,30 @@ impl Service {
             return self.target(&spot.thing);
         }
         let notation = Notation::of(path);
-        let front = front_matter(&text).filter(|_| notation == Notation::Prompty);
+        let front = notation.front_matter(&text);
         if front.as_ref().is_some_and(|front| front.contains(&offset)) {
             let declared = match self.thing_at(path, offset) {
                 Some(Thing::Variable(name)) => self.variable(path, &name),
                 _ => None,
             };
-            return declared.or_else(|| front_matter_key(&text, &word));
+            return declared
+                .or_else(|| super::front::about(path, &text, &word))
+                .or_else(|| section_key(&text, &word).filter(|_| notation == Notation::Sections))
+                .or_else(|| front_matter_key(&text, &word).filter(|_| notation == Notation::Prompty));
+        }
+        match notation {
+            Notation::Skill | Notation::Knowledge => return None,
+            Notation::Sections => {
+                if let Some(about) = section_key(&text, &word) {
+                    return Some(about);
+                }
+            }
+            Notation::Directive => {
+                if let Some(about) = element(&text, &word) {
+                    return Some(about);
+                }
+            }
+            _ => {}
         }
         match inside(&text, word.end) {
             Inside::Filter(_) => callable(Group::Filter, name),
@@ -46,10 +64,18 @@ impl Service {
                 Thing::Variable(root) if root == SYSTEM => {
                     Some(format!("**{SYSTEM}**\n\nSupplied by the system."))
                 }
+                Thing::Variable(_) if notation == Notation::Dotprompt && is_helper(&text, &word) => {
+                    super::handlebars::about(name)
+                }
                 Thing::Variable(root) => {
                     self.variable(path, &root).or_else(|| callable(Group::Function, name))
                 }
-                Thing::Local(name) => Some(format!("**{name}**\n\nSet in this template.")),
+                Thing::Local(name) => {
+                    let of_macro = self.macro_named(path, &name);
+                    let signature = of_macro.and_then(|name| self.macro_signature(path, &name));
+                    let set = || format!("**{name}**\n\nSet in this template.");
+                    Some(signature.map_or_else(set, |line| format!("**{line}**")))
+                }
                 Thing::Macro(name) => self.macro_signature(path, &name).map(|line| format!("**{line}**")),
                 Thing::Block(name) => Some(format!("**block {name}**")),
                 _ => None,
@@ -234,6 +260,12 @@ fn front_matter_key(text: &str, word: &std::ops::Range<usize>) -> Option<String>
     let known = schema::keys(&schema, schema::at(&schema, &path)?);
     let (_, about) = known.into_iter().find(|(known, _)| known == key)?;
     Some(format!("**{key}**\n\n{about}"))
+}
+
+/// Whether a word begins a tag of Handlebars and is no variable.
+fn is_helper(text: &str, word: &std::ops::Range<usize>) -> bool {
+    let begins = text[..word.start].trim_end_matches(['#', '/', '^', ' ']).ends_with(['{', '(']);
+    begins && super::handlebars::about(&text[word.clone()]).is_some()
 }
 
 /// The beginning of a long text.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::cursor::is_word;
 use crate::items::{CASES_END, CASES_FILE, FOLDER, ItemType};
-use crate::prompt::{PROMPTY_END, SECTIONS_END};
+use crate::prompt::{Claim, DOTPROMPT, PROMPTY_END, SECTIONS_END, SKILL, Traits};
 
 /// What a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,14 @@ pub(super) enum Notation {
     Cases,
     /// Definitions in Python.
     Python,
-    /// A tool or a piece of knowledge, whose text is literal.
-    Item,
+    /// A `.prompt` file of dotprompt.
+    Dotprompt,
+    /// A skill, whose text is literal.
+    Skill,
+    /// A piece of knowledge, whose text is literal.
+    Knowledge,
+    /// A tool.
+    Tool,
     /// The manifest of a pack.
     Manifest,
     /// A template, or a part of one.
@@ -44,8 +50,14 @@ impl Notation {
             Notation::Sections
         } else if name == "pack.json" {
             Notation::Manifest
-        } else if in_space(ItemType::Tool) || in_space(ItemType::Knowledge) {
-            Notation::Item
+        } else if in_space(ItemType::Tool) {
+            Notation::Tool
+        } else if in_space(ItemType::Knowledge) {
+            Notation::Knowledge
+        } else if claims(&DOTPROMPT, &name) {
+            Notation::Dotprompt
+        } else if claims(&SKILL, &name) {
+            Notation::Skill
         } else if name.ends_with(".py") {
             Notation::Python
         } else if in_space(ItemType::Directive) {
@@ -55,9 +67,31 @@ impl Notation {
         }
     }
 
+    /// The front matter of a text in it.
+    pub(super) fn front_matter(self, text: &str) -> Option<Range<usize>> {
+        let has_front = matches!(
+            self,
+            Notation::Prompty
+                | Notation::Sections
+                | Notation::Dotprompt
+                | Notation::Skill
+                | Notation::Knowledge
+        );
+        front_matter(text).filter(|_| has_front)
+    }
+
     /// Whether Jinja2's tags mean something in it.
     pub(super) fn has_tags(self) -> bool {
         matches!(self, Notation::Prompty | Notation::Sections | Notation::Template | Notation::Python)
+    }
+}
+
+/// Whether a file of this name is written in a dialect. Its parts are, too.
+fn claims(dialect: &Traits, name: &str) -> bool {
+    match dialect.claim {
+        Claim::End(end) => name.ends_with(end),
+        Claim::File(file) => name == file,
+        Claim::Nothing => false,
     }
 }
 
@@ -147,6 +181,33 @@ pub(super) fn tags(text: &str, from: usize) -> Vec<Tag> {
         tags.push(tag);
     }
     tags
+}
+
+/// What `{% import %}` and `{% from %}` give names to: each name, the string of the template, and the macro that it stands for. A
+/// name without a macro stands for all of them.
+pub(super) fn imports(text: &str) -> Vec<(String, Range<usize>, Option<String>)> {
+    let mut found = Vec::new();
+    for tag in tags(text, 0).into_iter().filter(|tag| matches!(tag.keyword(text), "import" | "from")) {
+        let pieces = pieces(text, tag.inside.clone());
+        let Some(target) = pieces.iter().position(|(piece, _)| *piece == Piece::Text) else { continue };
+        let path = pieces[target].1.clone();
+        let words: Vec<&str> = pieces[target + 1..].iter().map(|(_, range)| &text[range.clone()]).collect();
+        match words.as_slice() {
+            ["as", alias, ..] => found.push(((*alias).to_owned(), path, None)),
+            ["import", names @ ..] => {
+                for name in names.split(|word| *word == ",") {
+                    let alias = match name {
+                        [_, "as", alias, ..] => alias,
+                        [name, ..] => name,
+                        [] => continue,
+                    };
+                    found.push(((*alias).to_owned(), path.clone(), Some(name[0].to_owned())));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Where a tag ends whose content begins here.
@@ -251,6 +312,21 @@ mod tests {
     }
 
     #[test]
+    fn imports_give_names() {
+        let text =
+            "{% import 'a.md' as m %}{% from \"b.md\" import x, y as z with context %}{% import 'c' %}";
+        let found = imports(text);
+        let shown: Vec<(&str, &str, Option<&str>)> = found
+            .iter()
+            .map(|(name, path, of)| (name.as_str(), &text[path.clone()], of.as_deref()))
+            .collect();
+        assert_eq!(
+            shown,
+            [("m", "'a.md'", None), ("x", "\"b.md\"", Some("x")), ("z", "\"b.md\"", Some("y"))]
+        );
+    }
+
+    #[test]
     fn a_statement_has_a_keyword() {
         let text = "{%- for a in b %}{{ c }}";
         let words: Vec<&str> = tags(text, 0).iter().map(|tag| tag.keyword(text)).collect();
@@ -281,8 +357,10 @@ mod tests {
         assert_eq!(of("/p/a.sections.md"), Notation::Sections);
         assert_eq!(of("/p/a/tests.md"), Notation::Cases);
         assert_eq!(of("/p/.ai/directives/team/a.md"), Notation::Directive);
-        assert_eq!(of("/p/.ai/knowledge/a.md"), Notation::Item);
-        assert_eq!(of("/p/.ai/tools/team/a.py"), Notation::Item);
+        assert_eq!(of("/p/.ai/knowledge/a.md"), Notation::Knowledge);
+        assert_eq!(of("/p/.ai/tools/team/a.py"), Notation::Tool);
+        assert_eq!(of("/p/prompts/_a.prompt"), Notation::Dotprompt);
+        assert_eq!(of("/p/skills/a/SKILL.md"), Notation::Skill);
         assert_eq!(of("/p/user_data/packs/one/pack.json"), Notation::Manifest);
         assert_eq!(of("/p/a/prompt.py"), Notation::Python);
     }

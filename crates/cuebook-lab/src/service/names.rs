@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Service;
 use super::cursor::{Inside, inside, is_word, word_at};
-use super::layout::{Notation, front_matter, tags};
+use super::layout::{Notation, front_matter, imports, tags};
 use crate::items::ItemType;
 
 /// What a name stands for.
@@ -41,8 +41,13 @@ impl Service {
         let word = word_at(&text, offset);
         let name = text.get(word.clone())?.to_owned();
         let notation = Notation::of(path);
-        if notation.has_tags() || notation == Notation::Directive {
+        if notation.has_tags() || matches!(notation, Notation::Directive | Notation::Dotprompt) {
             match inside(&text, word.end) {
+                Inside::Name { before, .. }
+                    if !name.is_empty() && notation.has_tags() && is_module(&text, before) =>
+                {
+                    return Some(Thing::Macro(name));
+                }
                 Inside::Name { before: "self", .. } if !name.is_empty() => return Some(Thing::Block(name)),
                 Inside::Name { before, .. } if !name.is_empty() => {
                     let root = before.split('.').next().filter(|root| !root.is_empty());
@@ -78,7 +83,10 @@ impl Service {
             "macro" if is_second => return Thing::Macro(name),
             _ => {}
         }
-        if text[word.end..].starts_with('(') && self.macros(path).contains(&name) {
+        // Another name of a macro is a name of this template.
+        let is_renamed =
+            imports(text).iter().any(|(alias, _, of)| *alias == name && of.as_ref() != Some(alias));
+        if text[word.end..].starts_with('(') && !is_renamed && self.macros(path).contains(&name) {
             return Thing::Macro(name);
         }
         let is_read = self.prepared(path).iter().flat_map(|all| all.iter()).any(|prepared| {
@@ -113,6 +121,12 @@ impl Service {
         names
     }
 
+    /// The macro that a name of a template stands for, where `{% from %}` gives it another one.
+    pub(super) fn macro_named(&self, path: &Path, name: &str) -> Option<String> {
+        let text = self.text(path)?;
+        imports(&text).into_iter().find(|(alias, ..)| alias == name)?.2
+    }
+
     /// Whether a prompt of this file has a variable.
     fn knows(&self, path: &Path, name: &str) -> bool {
         self.prepared(path).iter().flat_map(|all| all.iter()).any(|one| one.known_names().contains(name))
@@ -129,6 +143,11 @@ impl Service {
             places.any(|place| self.location(&place).touches(path, offset))
         })
     }
+}
+
+/// Whether a template imports another one under this name.
+pub(super) fn is_module(text: &str, name: &str) -> bool {
+    !name.is_empty() && imports(text).iter().any(|(alias, _, of)| alias == name && of.is_none())
 }
 
 /// The string around a byte.

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::cursor::is_word;
 use super::index::Source;
-use super::layout::{Notation, TagKind, pieces, tags};
+use super::layout::{Notation, TagKind, imports, pieces, tags};
 use super::names::{Thing, bound_inputs, input_keys, subscripts};
 use super::{Location, Service};
 use crate::cases::CaseFile;
+
+/// What stands before a macro that is called as a part of what was imported: `forms.field()`.
+const MODULE: &str = "module.";
 
 impl Service {
     /// Every place of what stands at a byte of a file: its declarations, and what uses it, in all prompts that share a file.
@@ -41,8 +44,10 @@ impl Service {
             }),
             Thing::Macro(name) => self.in_tags(path, |text, range, keyword, before| {
                 let is_called = text[range.end..].trim_start().starts_with('(');
-                let is_named = before == "macro" || keyword == "from";
-                &text[range] == name && (is_called || is_named)
+                let is_named = before == "macro" || before == MODULE;
+                // Behind `as` is another name.
+                let is_imported = keyword == "from" && before != "as";
+                &text[range] == name && (is_named || is_imported || (is_called && before != "."))
             }),
             Thing::Local(name) => self
                 .in_tags(path, |text, range, _, before| &text[range] == name && !matches!(before, "." | "|")),
@@ -155,6 +160,8 @@ impl Service {
         let mut places = BTreeSet::new();
         for file in files.iter().filter(|file| Notation::of(file).has_tags()) {
             let Some(text) = self.text(file) else { continue };
+            let modules: Vec<String> =
+                imports(&text).into_iter().filter(|(_, _, of)| of.is_none()).map(|(name, ..)| name).collect();
             for tag in tags(&text, 0) {
                 let keyword = tag.keyword(&text);
                 let mut before = "";
@@ -165,6 +172,7 @@ impl Service {
                     before = match (before, &text[range]) {
                         // `self.name()` calls a block.
                         ("self", ".") => "self",
+                        (name, ".") if modules.iter().any(|module| module == name) => MODULE,
                         (_, piece) => piece,
                     };
                 }

@@ -56,7 +56,8 @@ impl Service {
             false if lead.ends_with(" is") || lead.ends_with(" not") => Group::Test,
             false => Group::Function,
         };
-        let label = self.macro_signature(path, word).filter(|_| !is_filter);
+        let named = self.macro_named(path, word);
+        let label = self.macro_signature(path, named.as_deref().unwrap_or(word)).filter(|_| !is_filter);
         let (label, documentation) = match label {
             Some(label) => (label, String::new()),
             None => {

@@ -33,9 +33,9 @@ impl Service {
         let mut spots = match Notation::of(path) {
             Notation::Directive => directive(text),
             Notation::Python => python(text),
-            Notation::Item => executor(text),
+            Notation::Tool => executor(text),
             Notation::Manifest => manifest(text),
-            Notation::Cases => Vec::new(),
+            Notation::Cases | Notation::Skill | Notation::Knowledge | Notation::Dotprompt => Vec::new(),
             Notation::Prompty | Notation::Sections | Notation::Template => included(text),
         };
         if matches!(Notation::of(path), Notation::Prompty | Notation::Sections) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::cursor::is_word;
-use super::layout::{Notation, front_matter, pieces, tags};
+use super::layout::{Notation, pieces, tags};
 use super::names::Thing;
 use super::tokens::{ROLES, lines};
 use super::{Location, Service};
@@ -68,11 +68,9 @@ impl Service {
             }
         }
         let notation = Notation::of(path);
-        let front =
-            front_matter(&text).filter(|_| matches!(notation, Notation::Prompty | Notation::Sections));
-        let body = front.map_or(0, |front| front.end);
+        let body = notation.front_matter(&text).map_or(0, |front| front.end);
         let here = |range: std::ops::Range<usize>| Location::new(path, range);
-        if notation.has_tags() && notation != Notation::Python {
+        if (notation.has_tags() && notation != Notation::Python) || notation == Notation::Dotprompt {
             for tag in tags(&text, body) {
                 let keyword = tag.keyword(&text);
                 let inside = &text[tag.inside.clone()];
@@ -104,7 +102,11 @@ impl Service {
                 Notation::Prompty if ROLES.contains(&word) && trimmed.ends_with(':') => {
                     add(word, SymbolKind::Role, at, "message");
                 }
-                Notation::Sections | Notation::Cases | Notation::Directive
+                Notation::Sections
+                | Notation::Cases
+                | Notation::Directive
+                | Notation::Skill
+                | Notation::Knowledge
                     if marks > 0 && trimmed[marks..].starts_with(' ') =>
                 {
                     add(trimmed[marks..].trim(), SymbolKind::Section, at, "");

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::Service;
 use super::cursor::is_word;
-use super::layout::{Notation, Piece, Tag, TagKind, front_matter, pieces, tags, xml};
+use super::handlebars;
+use super::layout::{Notation, Piece, Tag, TagKind, pieces, tags, xml};
 
 /// What a word is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,10 +73,7 @@ impl Service {
         let Some(text) = self.text(path).filter(|_| self.owns(path)) else { return Vec::new() };
         let notation = Notation::of(path);
         let mut found = Vec::new();
-        let front = match notation {
-            Notation::Prompty | Notation::Sections => front_matter(&text),
-            _ => None,
-        };
+        let front = notation.front_matter(&text);
         let body = front.as_ref().map_or(0, |front| front.end);
         if let Some(front) = front {
             keys(&text, front, &mut found);
@@ -84,6 +82,7 @@ impl Service {
             Notation::Prompty => roles(&text, body, &mut found),
             Notation::Sections => dollars(&text, body, &mut found),
             Notation::Directive => directive(&text, &mut found),
+            Notation::Dotprompt => handlebars::colours(&text, body, &mut found),
             _ => {}
         }
         if notation.has_tags() && notation != Notation::Python {

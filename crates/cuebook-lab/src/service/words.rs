@@ -8,32 +8,38 @@ use super::layout::{front_matter, xml};
 use crate::dialect::directive::HOOK_EVENTS;
 use crate::schema;
 
-/// The elements of a directive, with their attributes.
-const ELEMENTS: [(&str, &[&str]); 24] = [
-    ("directive", &["name", "version", "extends"]),
-    ("metadata", &[]),
-    ("description", &[]),
-    ("category", &[]),
-    ("author", &[]),
-    ("model", &["tier", "id", "provider", "fallback"]),
-    ("limits", &["turns", "tokens", "spend", "spawns", "duration_seconds"]),
-    ("permissions", &[]),
-    ("execute", &[]),
-    ("search", &[]),
-    ("load", &[]),
-    ("sign", &[]),
-    ("tool", &[]),
-    ("knowledge", &[]),
-    ("context", &[]),
-    ("hooks", &[]),
-    ("hook", &["event"]),
-    ("inputs", &[]),
-    ("input", &["name", "type", "required", "default"]),
-    ("outputs", &[]),
-    ("output", &["name", "type", "required"]),
-    ("process", &[]),
-    ("step", &["name"]),
-    ("success_criteria", &[]),
+/// An element of a directive: its name, what it is, and its attributes.
+type Element = (&'static str, &'static str, &'static [&'static str]);
+
+const ELEMENTS: [Element; 24] = [
+    ("directive", "The directive, with its name and version.", &["name", "version", "extends"]),
+    ("metadata", "What the directive is, and what it may do.", &[]),
+    ("description", "What the directive does.", &[]),
+    ("category", "The folder of the file.", &[]),
+    ("author", "Who wrote it.", &[]),
+    ("model", "The model that follows the directive.", &["tier", "id", "provider", "fallback"]),
+    (
+        "limits",
+        "How far a thread of the directive may go.",
+        &["turns", "tokens", "spend", "spawns", "duration_seconds"],
+    ),
+    ("permissions", "What a thread may run, find, load and sign.", &[]),
+    ("execute", "What a thread may run.", &[]),
+    ("search", "What a thread may find.", &[]),
+    ("load", "What a thread may read.", &[]),
+    ("sign", "What a thread may sign.", &[]),
+    ("tool", "The id of a tool, as in `team.report`; `team.*` is all of a folder.", &[]),
+    ("knowledge", "The id of a piece of knowledge.", &[]),
+    ("context", "Knowledge that the model is shown around the text.", &[]),
+    ("hooks", "What happens at events of a thread.", &[]),
+    ("hook", "What happens at one event.", &["event"]),
+    ("inputs", "What the directive takes.", &[]),
+    ("input", "One input; its text says what it is.", &["name", "type", "required", "default"]),
+    ("outputs", "What the directive returns.", &[]),
+    ("output", "One output; its text says what it is.", &["name", "type", "required"]),
+    ("process", "The steps that the model is asked to take.", &[]),
+    ("step", "One step.", &["name"]),
+    ("success_criteria", "When the work is done.", &[]),
 ];
 
 /// What attributes can be.
@@ -149,22 +155,52 @@ pub(super) fn section_words(text: &str, offset: usize, tools: &[String]) -> Opti
     Some(fitting.map(|word| plain(word, CompletionKind::Value, "")).collect())
 }
 
+/// What a key of a tree of sections is, in front matter or in settings.
+pub(super) fn section_key(text: &str, word: &std::ops::Range<usize>) -> Option<String> {
+    let key = text.get(word.clone()).filter(|_| text[word.end..].starts_with(':'))?;
+    let line = text[..word.start].rsplit('\n').next().unwrap_or_default();
+    if !line.chars().all(|letter| matches!(letter, ' ' | '-' | '{')) {
+        return None;
+    }
+    let found = section_words(text, word.end, &[])?.into_iter().find(|one| one.label == key)?;
+    Some(format!("**{key}**\n\n{}", found.documentation))
+}
+
+/// What an element of a directive is.
+pub(super) fn element(text: &str, word: &std::ops::Range<usize>) -> Option<String> {
+    let opens = text[..word.start].trim_end_matches('/').ends_with('<');
+    let (name, about, attributes) = ELEMENTS
+        .iter()
+        .find(|(name, ..)| opens && xml(text).contains(&word.start) && *name == &text[word.clone()])?;
+    let attributes: Vec<String> = attributes.iter().map(|name| format!("`{name}`")).collect();
+    let list = if attributes.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nAttributes: {}.", attributes.join(", "))
+    };
+    Some(format!("**<{name}>**\n\n{about}{list}"))
+}
+
 /// Keys and values of front matter.
 pub(super) fn front_matter_words(text: &str, offset: usize) -> Vec<Completion> {
-    let schema = schema::schema("prompty").unwrap_or_default();
+    yaml_words(&schema::schema("prompty").unwrap_or_default(), text, offset)
+}
+
+/// Keys and values of YAML that a schema describes.
+fn yaml_words(schema: &serde_json::Value, text: &str, offset: usize) -> Vec<Completion> {
     let line = text[..offset].rsplit('\n').next().unwrap_or_default();
     let written = line.trim_start_matches([' ', '-']);
     let mut path = key_path(text, offset);
     match written.split_once(':') {
         Some((key, value)) => {
             path.push(key.trim().to_owned());
-            let Some(level) = schema::at(&schema, &path) else { return Vec::new() };
+            let Some(level) = schema::at(schema, &path) else { return Vec::new() };
             let value = value.trim();
-            let words = schema::words(&schema, level).into_iter().filter(|word| word.starts_with(value));
+            let words = schema::words(schema, level).into_iter().filter(|word| word.starts_with(value));
             words.map(|word| plain(&word, CompletionKind::Value, "")).collect()
         }
-        None => match schema::at(&schema, &path) {
-            Some(level) => from_schema(&schema, level, written),
+        None => match schema::at(schema, &path) {
+            Some(level) => from_schema(schema, level, written),
             None => Vec::new(),
         },
     }
@@ -180,10 +216,13 @@ pub(super) fn from_schema(
         .collect()
 }
 
-/// Keys of `pack.json` and `cuebook.toml`.
+/// Keys of `pack.json`, `cuebook.toml` and files of providers.
 pub(super) fn settings_keys(path: &Path, text: &str, offset: usize) -> Vec<Completion> {
     let offset = super::cursor::floor(text, offset);
     let Some(schema) = schema::of_file(path) else { return Vec::new() };
+    if path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
+        return yaml_words(&schema, text, offset);
+    }
     let line = text[..offset].rsplit('\n').next().unwrap_or_default().trim_start();
     let is_toml = path.extension().is_some_and(|end| end == "toml");
     if is_toml && line.starts_with('[') {
@@ -230,8 +269,12 @@ pub(super) fn elements(text: &str, offset: usize) -> Option<Vec<Completion>> {
     let mut words = inside.trim_start_matches('/').splitn(2, char::is_whitespace);
     let element = words.next().unwrap_or_default();
     let Some(rest) = words.next() else {
-        let fitting = ELEMENTS.iter().filter(|(name, _)| name.starts_with(element));
-        return Some(fitting.map(|(name, _)| plain(name, CompletionKind::Element, "element")).collect());
+        let fitting = ELEMENTS.iter().filter(|(name, ..)| name.starts_with(element));
+        let element = |(name, about, _): &Element| Completion {
+            documentation: (*about).to_owned(),
+            ..plain(name, CompletionKind::Element, "element")
+        };
+        return Some(fitting.map(element).collect());
     };
     if rest.matches('"').count() % 2 == 1 {
         let (lead, typed) = rest.rsplit_once('"').unwrap_or_default();
@@ -243,7 +286,7 @@ pub(super) fn elements(text: &str, offset: usize) -> Option<Vec<Completion>> {
     }
     let typed = rest.rsplit(char::is_whitespace).next().unwrap_or_default();
     let attributes =
-        ELEMENTS.iter().find(|(name, _)| *name == element).map_or(&[][..], |(_, attributes)| *attributes);
+        ELEMENTS.iter().find(|(name, ..)| *name == element).map_or(&[][..], |(.., attributes)| *attributes);
     let fitting =
         attributes.iter().filter(|name| name.starts_with(typed) && !rest.contains(&format!("{name}=")));
     Some(fitting.map(|name| plain(name, CompletionKind::Key, "attribute")).collect())
