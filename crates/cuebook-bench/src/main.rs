@@ -47,6 +47,7 @@ const TABLES: &[Named] = &[
     ("growth", growth::run),
     ("hooks", hooks::run),
     ("lsp", lsp::run),
+    ("npm", rows::npm),
     ("page", page::run),
     ("publish", publish::run),
     ("scale", scale::run),

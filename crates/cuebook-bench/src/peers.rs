@@ -3,8 +3,10 @@
 //! What a peer needs is installed below the target folder, once, in the exact version that is named here. A peer that cannot be
 //! had stays in every row, with the reason.
 
+pub mod npm;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
@@ -83,7 +85,6 @@ impl Renderers {
     pub fn start() -> Renderers {
         let python = |text: &str| Script::start(&python()?, text);
         let rust = || Script::of(&mut Command::new(prompty_program()?));
-        let node = || Script::of(&mut dotprompt_command()?);
         Renderers {
             jinja2: Renderer::new(JINJA2, JINJA2_VERSION, python(include_str!("peers/jinja2.py"))),
             prompty_python: Renderer::new(
@@ -92,9 +93,15 @@ impl Renderers {
                 python(include_str!("peers/prompty.py")),
             ),
             prompty_rust: Renderer::new(PROMPTY_RUST, PROMPTY_VERSION, rust()),
-            dotprompt: Renderer::new(DOTPROMPT, DOTPROMPT_VERSION, node()),
+            dotprompt: dotprompt(),
         }
     }
+}
+
+/// Dotprompt.
+pub fn dotprompt() -> Renderer {
+    let script = dotprompt_command().and_then(|mut command| Script::of(&mut command));
+    Renderer::new(DOTPROMPT, DOTPROMPT_VERSION, script)
 }
 
 /// The interpreter that has Jinja2 and Prompty.
@@ -168,27 +175,11 @@ pub fn prompty_program() -> Result<PathBuf> {
 
 /// Node with dotprompt.
 pub fn dotprompt_command() -> Result<Command> {
-    let folder = place::environment("dotprompt", DOTPROMPT_VERSION)?;
-    let io = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(&folder).map_err(io)?;
-    if installed(&folder).as_deref() != Some(DOTPROMPT_VERSION) {
-        fs::write(folder.join("package.json"), "{\"private\": true}\n").map_err(io)?;
-        let package = format!("dotprompt@{DOTPROMPT_VERSION}");
-        let words = ["install", "--silent", "--no-audit", "--no-fund", "--save-exact"];
-        run(Command::new("npm").args(words).arg(&package).current_dir(&folder))?;
-        if installed(&folder).as_deref() != Some(DOTPROMPT_VERSION) {
-            return Err(format!("npm did not install {package}"));
-        }
-    }
+    let folder = npm::environment("dotprompt", DOTPROMPT_VERSION, &[("dotprompt", DOTPROMPT_VERSION)])?;
     let script = folder.join("peer.mjs");
-    fs::write(&script, include_str!("peers/dotprompt.mjs")).map_err(io)?;
+    fs::write(&script, include_str!("peers/dotprompt.mjs"))
+        .map_err(|error| format!("{}: {error}", script.display()))?;
     let mut command = Command::new("node");
     command.arg(script);
     Ok(command)
-}
-
-fn installed(folder: &Path) -> Option<String> {
-    let manifest = fs::read_to_string(folder.join("node_modules/dotprompt/package.json")).ok()?;
-    let manifest: Json = serde_json::from_str(&manifest).ok()?;
-    Some(manifest["version"].as_str()?.to_owned())
 }

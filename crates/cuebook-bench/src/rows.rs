@@ -23,6 +23,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         ("sections", crate::sections::row().map(|row| vec![row])),
         ("cold start", cold::row().map(|row| vec![row])),
         ("Python", texts::python_rows(&mut peers)),
+        ("TypeScript", texts::npm::rows()),
         ("libraries", library::rows(&mut peers)),
         ("hook call", crate::hooks::row().map(|row| vec![row])),
         ("execute", crate::execute::row().map(|row| vec![row])),
@@ -43,6 +44,12 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         fs::write(&path, text)?;
         println!("written: {}", path.display());
     }
+    Ok(())
+}
+
+/// Measures and prints only the rows of the npm package.
+pub fn npm() -> Result<(), Box<dyn std::error::Error>> {
+    println!("{}", Table { about: about(), rows: texts::npm::rows()? });
     Ok(())
 }
 

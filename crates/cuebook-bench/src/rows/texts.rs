@@ -3,6 +3,8 @@
 //! Every peer first has to give what ours gives: the same text, the same messages, the same body. One that does not has no
 //! figure but the difference.
 
+pub mod npm;
+
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
