@@ -25,6 +25,7 @@ const ORDER: &[(&str, &[&str])] = &[
 
 /// The crates, each behind those that it depends on.
 const CRATES: &[&str] = &[
+    "cuebook-columns",
     "cuebook-text",
     "cuebook-template",
     "cuebook-prompt",

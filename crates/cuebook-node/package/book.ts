@@ -10,6 +10,7 @@ import { fromNative, thrown, type NativeError } from "./failures.js";
 import { call, command, host, native, nextNumber, register, unregister, type NativeBook } from "./native.js";
 import { Rendered, type ToolFunction } from "./rendered.js";
 import { Run, type ResumeOptions, type RunOptions, type RunResult } from "./runs.js";
+import { batchesOf, handOver, type ArrowTable } from "./tables.js";
 import { toJson, variablesToJson } from "./values.js";
 import type {
   AnyPrompts,
@@ -178,10 +179,9 @@ export class Book<P = AnyPrompts> {
   ): Promise<(string | CuebookError)[]> {
     const { errors = "throw", threads, signal, ...more } = options;
     const all: (string | CuebookError)[] = [];
-    const head = this.#values(id, undefined, more, { allowUnknown: more.allowUnknown, threads });
-    for (const part of parts(isTable(rows) ? rowsOf(rows) : (rows as Iterable<Variables>))) {
-      const values = `${head.slice(0, -1)},"rows":[${part.join(",")}]}`;
-      const done = await this.#call<(string | NativeError)[]>("renderRows", () => values, signal);
+    const head = this.#values(id, undefined, more, { allowUnknown: more.allowUnknown, threads }).slice(0, -1);
+    const add = async (part: Promise<(string | NativeError)[]>): Promise<void> => {
+      const done = await part;
       signal?.throwIfAborted();
       for (const one of done) {
         const text = typeof one === "string" ? one : fromNative(one);
@@ -190,6 +190,19 @@ export class Book<P = AnyPrompts> {
           throw text;
         }
         all.push(text);
+      }
+    };
+    const batches = isTable(rows) ? batchesOf(rows) : undefined;
+    for (const batch of batches ?? []) {
+      const table = await handOver(batch);
+      for (let first = 0; first < batch.rows; first += MOST_ROWS) {
+        const values = `${head},"first":${first},"count":${MOST_ROWS}}`;
+        await add(call((number) => host.renderTable(this.#native, number, table, values), { signal }));
+      }
+    }
+    if (!batches) {
+      for (const part of parts(isTable(rows) ? rowsOf(rows) : (rows as Iterable<Variables>))) {
+        await add(this.#call("renderRows", () => `${head},"rows":[${part.join(",")}]}`, signal));
       }
     }
     return all;
@@ -456,13 +469,6 @@ export class Book<P = AnyPrompts> {
   }
 }
 
-/** A table of the package `apache-arrow`. */
-export interface ArrowTable {
-  readonly numRows: number;
-  readonly schema: { readonly fields: readonly { readonly name: string }[] };
-  getChildAt(index: number): { get(index: number): unknown } | null;
-}
-
 /** What `renderBatch` takes: objects, or a table. */
 export type Rows<P, Id extends keyof P> = Iterable<P[Id] extends { input: infer Input } ? Input : Variables> | ArrowTable;
 
@@ -478,6 +484,7 @@ function isTable(rows: object): rows is ArrowTable {
   return typeof (rows as Partial<ArrowTable>).getChildAt === "function" && typeof (rows as Partial<ArrowTable>).numRows === "number";
 }
 
+/** The rows of a table with a type that the native half does not know. */
 function* rowsOf(table: ArrowTable): Generator<Variables> {
   const columns = table.schema.fields.map((field, index) => [field.name, table.getChildAt(index)] as const);
   for (let row = 0; row < table.numRows; row++) {

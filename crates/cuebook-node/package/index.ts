@@ -6,7 +6,7 @@
 
 import { native } from "./native.js";
 
-export { Book, Report, type ActOptions, type ArrowTable, type BatchOptions, type BookOptions, type HookContext, type Rows } from "./book.js";
+export { Book, Report, type ActOptions, type BatchOptions, type BookOptions, type HookContext, type Rows } from "./book.js";
 export * from "./errors.js";
 export {
   Rendered,
@@ -21,6 +21,7 @@ export {
   type Wire,
 } from "./rendered.js";
 export { Run, RunResult, type ResumeOptions, type RunEvent, type RunOptions, type ThreadOptions } from "./runs.js";
+export type { ArrowTable } from "./tables.js";
 export type * from "./types.js";
 
 /** The version of the package. */

@@ -8,6 +8,12 @@ export interface NativeBook {
   readonly _native: never;
 }
 
+/** A batch of a table, as the native half holds it. */
+export interface NativeTable {
+  append(buffer: number, bytes: Uint8Array): void;
+  describe(description: string): void;
+}
+
 interface Host {
   open(options: string): NativeBook;
   render(
@@ -23,6 +29,7 @@ interface Host {
   renderLater(book: NativeBook, number: number, values: string): void;
   adopt(object: object, number: number): string;
   start(book: NativeBook, number: number, call: string, values: string): void;
+  renderTable(book: NativeBook, number: number, table: NativeTable, values: string): void;
   performNow(book: NativeBook, call: string, values: string): string;
   run(book: NativeBook, number: number, call: string, values: string): void;
   tokens(render: number, number: number, model: string | undefined): void;
@@ -37,6 +44,7 @@ interface Host {
 
 interface Native {
   Host: new (receive: (kind: number, number: number, text: string) => void, callNow: (text: string) => string) => Host;
+  NativeTable: new () => NativeTable;
   version(): string;
   nearest(wanted: string, names: string[]): string[];
   wires(): string[];

@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 
@@ -28,6 +29,7 @@ use crate::port::{Kind, Message, Port};
 use crate::project::{Project, RenderCall};
 use crate::renders::Renders;
 use crate::runs::Events;
+use crate::tables::NativeTable;
 use crate::weak::Weak;
 use crate::{context, reads, talk, workers};
 
@@ -135,17 +137,18 @@ impl Host {
     /// Makes a call in another thread.
     #[napi]
     pub fn start(&self, book: &NativeBook, number: f64, call: String, arguments: String) {
-        let (project, port) = (book.project.clone(), self.port.clone());
-        self.later(number, move || {
-            let given = Arguments::read(&arguments);
-            match port.begin_run(number as u64) {
-                Some(cancelled) => {
-                    let done = project.perform(&call, &given, cancelled);
-                    port.end_run(number as u64);
-                    done
-                }
-                None => Ok(Json::Null),
-            }
+        let project = book.project.clone();
+        self.stoppable(number, move |cancelled| {
+            project.perform(&call, &Arguments::read(&arguments), cancelled)
+        });
+    }
+
+    /// Renders rows of a table in other threads.
+    #[napi]
+    pub fn render_table(&self, book: &NativeBook, number: f64, table: &NativeTable, arguments: String) {
+        let (project, batch) = (book.project.clone(), table.batch.clone());
+        self.stoppable(number, move |cancelled| {
+            project.render_table(&Arguments::read(&arguments), &batch, &cancelled)
         });
     }
 
@@ -237,6 +240,19 @@ impl Host {
 impl Host {
     fn explanation(&self, number: f64) -> Result<Arc<Explanation>> {
         self.renders.borrow().get(number as u64).cloned().ok_or_else(lost)
+    }
+
+    /// Does work in another thread that `cancel` can stop.
+    fn stoppable(&self, number: f64, work: impl FnOnce(Arc<AtomicBool>) -> Done<Json> + Send + 'static) {
+        let port = self.port.clone();
+        self.later(number, move || match port.begin_run(number as u64) {
+            Some(cancelled) => {
+                let done = work(cancelled);
+                port.end_run(number as u64);
+                done
+            }
+            None => Ok(Json::Null),
+        });
     }
 
     /// Does work in another thread, and sends what comes of it.

@@ -1,8 +1,8 @@
 //! The part of the npm package that is written in Rust. Node loads it as `cuebook.node`.
 //!
-//! It has three classes and no more: `Host` (one for each loaded copy of the package), `Book` and the functions of a render. Values and
-//! documents cross the border as JSON texts, which costs less than walking through objects. What people use is written in TypeScript, in
-//! `package`.
+//! It has three classes and no more: `Host` (one for each loaded copy of the package), `NativeBook` and `NativeTable`. Values and
+//! documents cross the border as JSON texts, which costs less than walking through objects, and columns of tables as bytes. What people
+//! use is written in TypeScript, in `package`.
 
 mod batch;
 mod book;
@@ -19,6 +19,7 @@ mod project;
 mod reads;
 mod renders;
 mod runs;
+mod tables;
 mod talk;
 mod weak;
 mod workers;

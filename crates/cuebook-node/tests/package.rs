@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the suite needs from the registry of npm, each in a major version that supports Node 20. The package itself needs nothing.
-const NEEDED: [&str; 12] = [
+const NEEDED: [&str; 14] = [
     "typescript@7",
     "@types/node@>=20",
     "zod@4",
     "vitest@4",
+    "jest@30",
+    "esbuild@0.28",
     "openai@6",
     "@anthropic-ai/sdk@1",
     "@google/genai@2",

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use cuebook::variables::UnknownVariables;
 use cuebook::{Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
+use cuebook_columns::Batch;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use serde_json::Value as Json;
 
-use crate::arrow::{self, Batch, Chunk, RenderedTable, Table};
+use crate::arrow::{self, Chunk, RenderedTable, Table};
 use crate::book::{Book, unknown};
 use crate::cancel::Cancel;
 use crate::context::usage;
@@ -152,7 +153,7 @@ impl Ready {
             }
             chunk
         };
-        let count = plan.batches.iter().map(|batch| batch.rows).sum();
+        let count = plan.batches.iter().map(|batch| batch.rows()).sum();
         Ok(RenderedTable::new(Rows::new(count, threads).work(cancel, work)?))
     }
 }
@@ -160,7 +161,7 @@ impl Ready {
 /// Writes a row of a table to its variables.
 fn write(batch: &Batch<'_>, row: usize, variables: &mut Variables) -> Result<()> {
     batch
-        .write(row, variables)
+        .write(row, variables.values_mut())
         .map_err(|fault| Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadInput, fault)))
 }
 
@@ -177,7 +178,7 @@ impl Plan<'_> {
         let mut start = 0;
         self.batches.iter().filter_map(move |batch| {
             let first = start;
-            start += batch.rows;
+            start += batch.rows();
             let inside = rows.start.max(first)..rows.end.min(start);
             (inside.start < inside.end).then(|| (batch, inside.start - first..inside.end - first))
         })

@@ -112,7 +112,7 @@ impl ArrowSchema {
         text(self.name)
     }
 
-    pub fn children(&self) -> impl Iterator<Item = &ArrowSchema> {
+    pub fn children(&self) -> impl Iterator<Item = &ArrowSchema> + use<'_> {
         // SAFETY: A valid schema has so many children, which live as long as it does.
         (0..count(self.n_children)).map(|at| unsafe { &**self.children.add(at) })
     }
@@ -161,36 +161,18 @@ impl ArrowArray {
         count(self.n_buffers)
     }
 
-    /// A buffer of so many values. A buffer that the array does not have is empty.
-    pub fn buffer<T: Plain>(&self, at: usize, length: usize) -> &[T] {
+    /// So many bytes of a buffer. A buffer that the array does not have is empty.
+    pub fn buffer(&self, at: usize, length: usize) -> &[u8] {
         if at >= self.buffers() || length == 0 {
             return &[];
         }
-        // SAFETY: A valid array has so many buffers; those of `length` values are long enough by its type, and live as long as it does.
-        // The specification asks for aligned buffers; one that is not is read as empty.
+        // SAFETY: A valid array has so many buffers; those of `length` bytes are long enough by its type, and live as long as it does.
         unsafe {
-            let buffer = (*self.buffers.add(at)).cast::<T>();
-            if buffer.is_null() || !buffer.is_aligned() {
-                return &[];
-            }
-            std::slice::from_raw_parts(buffer, length)
+            let buffer = (*self.buffers.add(at)).cast::<u8>();
+            if buffer.is_null() { &[] } else { std::slice::from_raw_parts(buffer, length) }
         }
     }
 }
-
-/// Types of which any bytes are a value.
-pub trait Plain {}
-impl Plain for u8 {}
-impl Plain for u16 {}
-impl Plain for u32 {}
-impl Plain for u64 {}
-impl Plain for i8 {}
-impl Plain for i16 {}
-impl Plain for i32 {}
-impl Plain for i64 {}
-impl Plain for f32 {}
-impl Plain for f64 {}
-impl Plain for [u8; 16] {}
 
 impl ArrowArrayStream {
     pub fn empty() -> ArrowArrayStream {

@@ -1,4 +1,4 @@
-//! Dates and times of tables as the texts that Python's `isoformat` writes.
+//! Dates and times as the texts that Python's `isoformat` writes.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
