@@ -11,6 +11,9 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
+/** The bytes of a packed package that is shipped, at most. */
+const MOST = 15e6;
+
 const here = dirname(fileURLToPath(import.meta.url));
 const { values: given } = parseArgs({
   options: {
@@ -73,5 +76,11 @@ delete manifest.devDependencies;
 Object.assign(manifest, { os: [process.platform], cpu: [process.arch] });
 writeFileSync(join(out, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 if (given.pack) {
-  run("npm", ["pack", "--silent", out], process.cwd());
+  const [{ filename, size }] = JSON.parse(execFileSync("npm", ["pack", "--json", out], { encoding: "utf8" }));
+  const megabytes = `${filename}: ${(size / 1e6).toFixed(1)} MB`;
+  if (given.profile === "dist" && size > MOST) {
+    rmSync(filename);
+    throw new Error(`${megabytes}, which is more than ${MOST / 1e6} MB: leave out what made it larger`);
+  }
+  console.log(megabytes);
 }

@@ -1,4 +1,5 @@
-// Makes a test of a chapter: files are written, pieces of TypeScript run one after another, and `text` after one is what it printed.
+// Makes a test of a chapter: files are written, pieces of TypeScript run one after another, and `text` after one is what it printed. A piece
+// that is `compiled` has just the errors that its comments name, and one for `vitest` is a file of tests that pass.
 //
 //   node chapter.mjs CHAPTER OUT
 
@@ -17,6 +18,12 @@ for (const [, info, text] of readFileSync(chapter, "utf8").matchAll(/^```([^\n]*
     const code = text.replace(/^import .*?;$/gms, (line) => (imports.push(line), "")).replace(/^export /gm, "");
     if (/\bexport\b/.test(code)) throw new Error(`a piece cannot be run: ${code}`);
     steps.push(`expect("");\n${code}`);
+  } else if (info === "ts compiled") {
+    steps.push(`await compiled(book, ${JSON.stringify(text)});`);
+  } else if (info === "ts vitest") {
+    steps.push(`await vitest(${JSON.stringify(text)});`);
+  } else if (info.startsWith("ts")) {
+    throw new Error(`a piece of the chapter is not tested: ${info}`);
   } else if (info === "text") {
     steps.push(`expect(${JSON.stringify(text)});`);
   }
@@ -26,14 +33,14 @@ writeFileSync(
   out,
   `import assert from "node:assert/strict";
 import { test } from "node:test";
-import { console, expect, file, open } from "./page.js";
+import { compiled, console, expect, file, open as begin, vitest } from "./page.js";
 ${imports.join("\n")}
 
 test("the examples of the chapter are true", async () => {
-  open();
+  await begin();
 ${body}
   expect("");
-  assert.ok(${pieces} >= 6);
+  assert.ok(${pieces} >= 12);
 });
 `,
 );

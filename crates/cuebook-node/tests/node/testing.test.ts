@@ -33,6 +33,21 @@ test("Vitest runs the cases next to prompts", () => {
   assert.match(said, /\+ Hello Bo!\s+<- /);
 });
 
+test("Jest runs the cases next to prompts", () => {
+  const root = files();
+  // It takes the functions of the global object.
+  writeFileSync(join(root, "prompts.test.js"), 'const { testPrompts } = require("cuebook/testing");\ntestPrompts(".");\n');
+  writeFileSync(join(root, "package.json"), "{}");
+  const words = [join(modules, "jest/bin/jest.js"), "--rootDir", root, "--verbose", "--ci", "--runInBand", "--no-cache"];
+  const done = spawnSync(process.execPath, words, { encoding: "utf8", cwd: root, env: { ...process.env, NO_COLOR: "1" } });
+  const said = done.stdout + done.stderr;
+  assert.equal(done.status, 1, said);
+  assert.match(said, /✓ polite/);
+  assert.match(said, /✕ wrong/);
+  assert.match(said, /\+ Hello Bo!\s+<- /);
+  assert.match(said, /1 failed, 1 passed/);
+});
+
 test("cases are tests of a runner with the functions of Jest", () => {
   const found: string[] = [];
   const failed: string[] = [];
