@@ -231,6 +231,38 @@ fn no_crate_is_too_large() {
     }
 }
 
+/// The crates that render from texts, and the places in them that use files, threads, processes or the network, with the reason.
+const SYSTEM: (&[&str], &[(&str, &str)]) = (
+    &["cuebook-template", "cuebook-prompt"],
+    &[("cuebook-prompt/src/variables/workspace.rs", "a prompt about code may show the files of its project")],
+);
+
+#[test]
+fn the_render_path_uses_no_files_and_no_threads() {
+    static USE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\bstd::(?:(?:fs|thread|process|net)\b|\{[^}]*\b(?:fs|thread|process|net)\b)").unwrap()
+    });
+    let (crates, listed) = SYSTEM;
+    let mut found = BTreeSet::new();
+    for name in crates {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+        let mut files = Vec::new();
+        files_below(&folder.join("src"), &mut files);
+        for file in files {
+            let inside = file.strip_prefix(&folder).unwrap();
+            let is_differential = inside.ends_with("jinja/differential.rs");
+            if !is_test(inside)
+                && !is_differential
+                && USE.is_match(&code(&std::fs::read_to_string(&file).unwrap()))
+            {
+                found.insert(format!("{name}/{}", inside.display()));
+            }
+        }
+    }
+    let listed: BTreeSet<String> = listed.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(found, listed, "SYSTEM lists every place with its reason");
+}
+
 #[test]
 fn fresh_lists_every_crate_with_property_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -140,3 +140,19 @@ fn the_default_features_of_the_library_need_few_crates() {
     let row = page.lines().find(|line| line.contains("`cargo tree -p cuebook -e normal`")).unwrap();
     assert!(row.contains(&format!("| {} |", crates.len())), "{row}");
 }
+
+#[test]
+fn the_render_path_links_no_system_crates_for_wasm() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let words =
+        ["tree", "--offline", "--locked", "--prefix", "none", "-e", "normal", "--no-default-features"];
+    let target = ["--target", "wasm32-unknown-unknown", "-p", "cuebook-prompt", "-p", "cuebook-template"];
+    let output = Command::new(cargo).args(words).args(target).current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let names: BTreeSet<&str> = printed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains("cuebook-template") && names.contains("cuebook-text"), "{printed}");
+    for system in ["mio", "nix", "rayon", "ring", "rusqlite", "rustix", "seccompiler", "tokio", "ureq"] {
+        assert!(!names.contains(system), "{system} is linked:\n{printed}");
+    }
+}

@@ -76,7 +76,7 @@ impl Work {
         let batches = table.batches(&wanted).map_err(|why| wrong_table(&why))?;
         let mut rows = Vec::new();
         for batch in &batches {
-            for at in 0..batch.rows {
+            for at in 0..batch.rows() {
                 let (mut values, wrong) = batch.values(at);
                 let known = values.shift_remove(number).and_then(|number| number.as_u64());
                 rows.push(Row::new(known.unwrap_or(rows.len() as u64 + 1), values, wrong.as_deref()));
