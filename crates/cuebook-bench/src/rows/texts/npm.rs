@@ -48,7 +48,7 @@ fn words(text: &Json) -> Json {
 impl Loaded {
     /// A render with `Book.render`, which finds the prompt for each call. The floor is that call in Rust.
     fn npm(&self, npm: &mut NpmRenderers, dotprompt: &mut Renderer) -> Result<Row, Box<dyn Error>> {
-        let (rendered, said) = (self.render()?, self.said()?);
+        let (rendered, said) = (self.render()?, self.answer_json()?);
         let text = json!(rendered.text());
         let same_text = |answer: &Json| same(&words(&text), &words(&answer["text"]), "text");
         let same_said = |answer: &Json| same(&messages(&said), &messages(&answer["messages"]), "messages");
