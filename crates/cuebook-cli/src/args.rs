@@ -35,8 +35,8 @@ pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use stubs::{StubsArgs, StubsLanguage};
 pub use studio::StudioArgs;
 pub use thread::{
-    RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadForkArgs, ThreadListArgs, ThreadOptions,
-    ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
+    RequestArgs, RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadForkArgs, ThreadListArgs,
+    ThreadOptions, ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
 };
 pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 pub use worker::{QueueArgs, ThreadStartArgs, WorkerArgs, WorkerCommand, WorkerStatusArgs};

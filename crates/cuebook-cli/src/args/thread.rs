@@ -75,21 +75,9 @@ impl ThreadOptions {
     }
 }
 
-/// `run`
+/// The values, model, limits and tools of a thread that runs a prompt.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cuebook run support.prompty --var question='Where is my parcel?'
-  cuebook run review --model gpt-4o --limit turns=5
-  cuebook run review --provider local
-  cuebook run assistant --tool search=my/search --allow 'rye.execute.tool.my.*'
-  cuebook run assistant --record replies.jsonl
-  cuebook run assistant --replay replies.jsonl
-
-You can run any prompt. More: cuebook help threads")]
-pub struct RunArgs {
-    /// The prompt: an id, or the path of its file or folder
-    #[arg(value_name = "PROMPT")]
-    pub prompt: Option<String>,
+pub struct RequestArgs {
     /// What it is rendered with.
     #[command(flatten)]
     pub inputs: Inputs,
@@ -105,6 +93,26 @@ pub struct RunArgs {
     /// Let the prompt's tools run these items, as in rye.execute.tool.my.*
     #[arg(long = "allow", value_name = "PATTERN")]
     pub allow: Vec<String>,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook run support.prompty --var question='Where is my parcel?'
+  cuebook run review --model gpt-4o --limit turns=5
+  cuebook run review --provider local
+  cuebook run assistant --tool search=my/search --allow 'rye.execute.tool.my.*'
+  cuebook run assistant --record replies.jsonl
+  cuebook run assistant --replay replies.jsonl
+
+You can run any prompt. More: cuebook help threads")]
+pub struct RunArgs {
+    /// The prompt: an id, or the path of its file or folder
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Option<String>,
+    /// What runs.
+    #[command(flatten)]
+    pub request: RequestArgs,
     /// Do not wait for the thread
     #[arg(long = "async")]
     pub is_async: bool,

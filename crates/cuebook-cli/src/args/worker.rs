@@ -6,7 +6,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use super::{Inputs, StoreOptions};
+use super::{RequestArgs, StoreOptions};
 use crate::times;
 
 /// How a thread is queued.
@@ -39,21 +39,9 @@ pub struct ThreadStartArgs {
     /// The prompt or directive: an id, or the path of its file or folder
     #[arg(value_name = "PROMPT")]
     pub prompt: Option<String>,
-    /// What it is rendered with.
+    /// What runs.
     #[command(flatten)]
-    pub inputs: Inputs,
-    /// The model: its id, or a tier such as fast [default: the prompt's model]
-    #[arg(long, value_name = "ID|TIER")]
-    pub model: Option<String>,
-    /// A limit: turns, tokens, spend, duration_seconds
-    #[arg(long = "limit", value_name = "NAME=NUMBER")]
-    pub limits: Vec<String>,
-    /// The item that runs when the model calls a tool of the prompt
-    #[arg(long = "tool", value_name = "NAME=ITEM")]
-    pub tools: Vec<String>,
-    /// Let the prompt's tools run these items, as in rye.execute.tool.my.*
-    #[arg(long = "allow", value_name = "PATTERN")]
-    pub allow: Vec<String>,
+    pub request: RequestArgs,
     /// How it is queued.
     #[command(flatten)]
     pub queue: QueueArgs,

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use cuebook::error::printable;
 use cuebook::items::Spaces;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Engine, Finished, RunRequest, ThreadRun};
 use serde_json::{Value as Json, json};
 
 use super::{execute, with_choice};
-use crate::args::{Options, RunArgs};
+use crate::args::{Options, RequestArgs, RunArgs};
 use crate::inputs;
 use crate::output::{Failure, Outcome, print_json, print_line, say};
 use crate::thread_progress::{self, ThreadProgress};
@@ -19,8 +19,23 @@ pub fn run(args: &RunArgs, options: &Options) -> Outcome {
     let book = options.book()?;
     let project = args.threads.project(options)?;
     let engine = Engine::new(Spaces::of_project(&project)).with_settings(args.threads.settings());
-    let request = with_choice(&book, options, || {
-        let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+    let request = request(&book, args.prompt.as_deref(), &args.request, args.is_async, options)?;
+    let observer = ThreadProgress::new(options.json, true);
+    let began = engine.run(&book, &request, &observer);
+    observer.finish();
+    print_run(began?, options)
+}
+
+/// What a user wants to run.
+pub(super) fn request(
+    book: &Book,
+    prompt: Option<&str>,
+    args: &RequestArgs,
+    is_async: bool,
+    options: &Options,
+) -> Result<RunRequest> {
+    with_choice(book, options, || {
+        let given = inputs::read(prompt, &args.inputs, book)?;
         // A conflict is settled here, before anything begins.
         book.prepare(&given.prompt, &given.context)?;
         Ok(RunRequest {
@@ -31,16 +46,12 @@ pub fn run(args: &RunArgs, options: &Options) -> Outcome {
             limit_overrides: inputs::limits(&args.limits)?,
             tools: tools(&args.tools)?,
             allow: args.allow.clone(),
-            is_async: args.is_async,
+            is_async,
         })
-    })?;
-    let observer = ThreadProgress::new(options.json, true);
-    let began = engine.run(&book, &request, &observer);
-    observer.finish();
-    print_run(began?, options)
+    })
 }
 
-/// Tells how a thread went: the outcome of `run` and of `thread resume`.
+/// Prints how a thread went: the outcome of `run` and of `thread resume`.
 pub(super) fn print_run(began: ThreadRun, options: &Options) -> Outcome {
     let finished = match began {
         ThreadRun::Detached { id, pid } => {
@@ -88,7 +99,7 @@ pub(super) fn print_run(began: ThreadRun, options: &Options) -> Outcome {
     }
 }
 
-pub(super) fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
+fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
     let read = |argument: &String| match argument.split_once('=') {
         Some((name, item)) if !name.is_empty() && !item.is_empty() => Ok((name.to_owned(), item.to_owned())),
         _ => {

@@ -10,17 +10,15 @@ use cuebook::items::Spaces;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::store::{ClaimLimits, QueueState, Record, WorkerRow};
 use cuebook_run::{
-    Engine, Fence, Ignore, QueueOptions, RunRequest, Settings, Status, ThreadId, Watch, Worker, WorkerNote,
+    Engine, Fence, Ignore, QueueOptions, Settings, Status, ThreadId, Watch, Worker, WorkerNote,
     WorkerOptions, WorkerWatch,
 };
 use serde_json::{Value as Json, json};
 
-use super::run::tools;
-use super::with_choice;
+use super::run::request;
 use crate::args::{
     Options, QueueArgs, ThreadResumeArgs, ThreadStartArgs, WorkerArgs, WorkerCommand, WorkerStatusArgs,
 };
-use crate::inputs;
 use crate::interrupt::Interrupted;
 use crate::output::{Outcome, print_json, print_line, print_text, say};
 use crate::terminal::{confirm, is_interactive};
@@ -35,21 +33,7 @@ pub fn start(args: &ThreadStartArgs, options: &Options) -> Outcome {
         ..args.threads.settings()
     };
     let engine = Engine::new(Spaces::of_project(&project)).with_settings(settings);
-    let request = with_choice(&book, options, || {
-        let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
-        // A conflict is settled here, before anything begins.
-        book.prepare(&given.prompt, &given.context)?;
-        Ok(RunRequest {
-            prompt: given.prompt,
-            variables: given.variables,
-            context: given.context,
-            model: args.model.clone(),
-            limit_overrides: inputs::limits(&args.limits)?,
-            tools: tools(&args.tools)?,
-            allow: args.allow.clone(),
-            is_async: false,
-        })
-    })?;
+    let request = request(&book, args.prompt.as_deref(), &args.request, false, options)?;
     let record = engine.queue(&book, &request, &how(&args.queue), &Ignore)?;
     queued(&record, &args.queue, options)
 }
