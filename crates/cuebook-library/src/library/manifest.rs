@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use self::fields::ManifestReader;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, ErrorKind, Result};
 use crate::json::Document;
 use crate::prompt::{Limits, Permissions};
 use crate::source::Source;
@@ -130,15 +130,10 @@ impl Manifest {
     /// Reads a manifest. Beside it come warnings; an error carries everything that is wrong, and the warnings behind it.
     pub fn read(source: &Arc<Source>) -> Result<(Manifest, Vec<Diagnostic>)> {
         let document = Document::parse(source, Code::BadManifest, ErrorKind::Pack)?;
-        let mut reader = ManifestReader::new(&document);
-        let fields = reader.manifest();
-        let ManifestReader { problems, warnings, .. } = reader;
-        let mut problems = problems.into_iter();
-        if let Some(first) = problems.next() {
-            let error = problems.chain(warnings).fold(Error::new(ErrorKind::Pack, first), Error::and);
-            return Err(error);
-        }
-        Ok((Manifest { document, ..fields }, warnings))
+        let mut reader = ManifestReader::new();
+        let manifest = reader.manifest(&document);
+        let warnings = reader.values.finish()?;
+        Ok((manifest, warnings))
     }
 
     /// The text that it was read from.

@@ -8,18 +8,18 @@ mod providers;
 use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
 
 use super::spelling::{
     is_id, is_item_id, is_semver_like, not_a_vocab_name, not_an_id, not_an_item_id, suggestion, vocab_parts,
 };
 use super::{Manifest, PackKind, Replaces};
-use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, ErrorKind, Severity, did_you_mean, nearest};
 use crate::items::ItemId;
-use crate::json::Step::{Index, Key};
-use crate::json::{Document, MAX_FINDINGS, Step, kind_of, quoted};
+use crate::json::{Document, quoted};
 use crate::library::normalize_id;
 use crate::library::portable;
+use crate::node::{Data, Key, Node};
+use crate::reader::{Notation, ValueReader, unknown_key};
 use crate::source::Place;
 
 pub(super) const FIELDS: &[&str] = &[
@@ -42,23 +42,83 @@ pub(super) const FIELDS: &[&str] = &[
 ];
 const REPLACES_FIELDS: &[&str] = &["prompts", "tools", "flows"];
 
-/// Collects what is wrong while the fields are read.
-#[doc(hidden)]
-pub struct ManifestReader<'d> {
-    document: &'d Document,
-    /// What makes the manifest unusable.
-    pub(super) problems: Vec<Diagnostic>,
-    /// What does not.
-    pub(super) warnings: Vec<Diagnostic>,
+/// A value of the manifest.
+#[derive(Clone)]
+pub(super) struct Field<'n> {
+    node: &'n Node,
+    key: Option<&'n Key>,
+    /// As people write it: `variable_providers[0].file`; empty for the whole file.
+    name: String,
 }
 
-impl<'d> ManifestReader<'d> {
-    pub(super) fn new(document: &'d Document) -> ManifestReader<'d> {
-        ManifestReader { document, problems: Vec::new(), warnings: Vec::new() }
+impl<'n> Field<'n> {
+    fn root(node: &'n Node) -> Field<'n> {
+        Field { node, key: None, name: String::new() }
+    }
+
+    fn member(&self, entry: &'n (Key, Node)) -> Field<'n> {
+        let (key, node) = entry;
+        let name = match self.name.as_str() {
+            "" => key.name.clone(),
+            outer => format!("{outer}.{}", key.name),
+        };
+        Field { node, key: Some(key), name }
+    }
+
+    /// A member, if there is one.
+    fn entry(&self, key: &str) -> Option<Field<'n>> {
+        self.node.entry(key).map(|entry| self.member(entry))
+    }
+
+    /// A member that is there and not null.
+    fn get(&self, key: &str) -> Option<Field<'n>> {
+        self.entry(key).filter(|field| !field.node.is_null())
+    }
+
+    /// The members of an object, with their keys.
+    fn members(&self) -> Vec<(&'n str, Field<'n>)> {
+        let Data::Map(entries) = &self.node.data else { return Vec::new() };
+        entries.iter().map(|entry| (entry.0.name.as_str(), self.member(entry))).collect()
+    }
+
+    /// The elements of an array; `None` if it is none.
+    fn items(&self) -> Option<Vec<Field<'n>>> {
+        let Data::List(items) = &self.node.data else { return None };
+        let item = |(index, node)| Field { node, key: None, name: format!("{}[{index}]", self.name) };
+        Some(items.iter().enumerate().map(item).collect())
+    }
+
+    fn place(&self) -> &'n Place {
+        &self.node.place
+    }
+
+    /// Where its key stands; the value itself if it has none.
+    fn key_place(&self) -> &'n Place {
+        self.key.map_or(&self.node.place, |key| &key.place)
+    }
+
+    /// Its name in a message.
+    fn shown(&self) -> String {
+        if self.name.is_empty() { "pack.json".into() } else { quoted(&self.name) }
+    }
+}
+
+/// Reads the fields, and collects what makes the manifest unusable, and warnings.
+#[doc(hidden)]
+pub struct ManifestReader {
+    pub(super) values: ValueReader,
+}
+
+/// A message, a label and a hint.
+type Problem = (String, String, String);
+
+impl ManifestReader {
+    pub(super) fn new() -> ManifestReader {
+        ManifestReader { values: ValueReader::new(Code::BadManifest, ErrorKind::Pack, Notation::Json) }
     }
 
     /// Reads every field. The result is good only if there are no problems afterwards.
-    pub(super) fn manifest(&mut self) -> Manifest {
+    pub(super) fn manifest(&mut self, document: &Document) -> Manifest {
         let empty = Manifest {
             pack_id: String::new(),
             name: String::new(),
@@ -75,24 +135,28 @@ impl<'d> ManifestReader<'d> {
             variable_providers: Vec::new(),
             replaces: Replaces::default(),
             vocab: IndexMap::new(),
-            document: self.document.clone(),
+            document: document.clone(),
         };
-        let Some(root) = self.object(self.document.value(), &[], Some(FIELDS)) else { return empty };
+        let node = document.to_node();
+        let root = &Field::root(&node);
+        if !self.is_object(root, Some(FIELDS)) {
+            return empty;
+        }
         let pack_id = self.pack_id(root);
-        let name = self.line(root, "name", &[]).unwrap_or_else(|| pack_id.clone());
+        let name = self.line(root, "name").unwrap_or_else(|| pack_id.clone());
         let prompts = self.prompts(root);
         let replaces = self.replaces(root, &prompts);
         Manifest {
             name,
             version: self.version(root).unwrap_or(empty.version),
             kind: self.kind(root),
-            description: self.prose(root, "description", &[]),
-            author: self.line(root, "author", &[]),
-            license: self.line(root, "license", &[]),
-            tags: self.list(root, "tags", |reader, path, tag| reader.one_line(path, tag)),
-            partials: self.list(root, "partials", |reader, path, file| reader.pack_path(path, file, ".md")),
-            tools: self.list(root, "tools", |reader, path, id| reader.item_id(path, id)),
-            agents: self.list(root, "agents", |reader, path, id| reader.item_id(path, id)),
+            description: self.prose(root, "description"),
+            author: self.line(root, "author"),
+            license: self.line(root, "license"),
+            tags: self.list(root, "tags", |reader, field, tag| reader.one_line(field, tag)),
+            partials: self.list(root, "partials", |reader, field, file| reader.pack_path(field, file, ".md")),
+            tools: self.list(root, "tools", |reader, field, id| reader.item_id(field, id)),
+            agents: self.list(root, "agents", |reader, field, id| reader.item_id(field, id)),
             variable_providers: self.providers(root),
             vocab: self.vocab(root),
             pack_id,
@@ -102,186 +166,134 @@ impl<'d> ManifestReader<'d> {
         }
     }
 
-    /// Notes a problem. Its parts are made only if they will be shown, because finding a place takes its time.
-    fn note(
-        &mut self,
-        place: impl FnOnce(&Document) -> Place,
-        reported: impl FnOnce() -> (String, String, String),
-    ) {
-        if self.problems.len() < MAX_FINDINGS {
-            let (message, label, hint) = reported();
-            let diagnostic = Diagnostic::new(Code::BadManifest, message).at(place(self.document));
-            self.problems.push(diagnostic.label(label).hint(hint));
-        }
+    fn wrong(&mut self, place: &Place, (message, label, hint): Problem) {
+        let diagnostic = Diagnostic::new(Code::BadManifest, message).at(place.clone());
+        self.values.problem(diagnostic.label(label).hint(hint));
     }
 
-    /// Notes a problem with a value.
-    fn wrong(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String, String)) {
-        self.note(|document| document.place(path), reported);
+    /// Reports that an object has not what it needs.
+    fn lacking(&mut self, field: &Field<'_>, message: String, hint: String) {
+        self.wrong(&field.node.opening(), (message, "it belongs in this object".into(), hint));
     }
 
-    /// Notes a problem with a key of an object.
-    fn wrong_key(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String, String)) {
-        self.note(|document| document.key_place(path), reported);
+    fn wrong_type(&mut self, field: &Field<'_>, wanted: &str) {
+        self.values.mismatch(field.node, &field.shown(), wanted, format!("write {wanted} here"));
     }
 
-    /// Notes that an object has not what it needs.
-    fn lacking(&mut self, path: &[Step<'_>], reported: impl FnOnce() -> (String, String)) {
-        self.note(
-            |document| document.opening(path),
-            || {
-                let (message, hint) = reported();
-                (message, "it belongs in this object".into(), hint)
-            },
-        );
+    fn twice(&mut self, second: &Place, first: &Place, what: &str) {
+        let diagnostic = Diagnostic::new(Code::BadManifest, format!("duplicate {what}"))
+            .at(second.clone())
+            .label("second one here")
+            .related(first.clone(), "first one here")
+            .hint("remove one of them");
+        self.values.problem(diagnostic);
     }
 
-    fn wrong_type(&mut self, path: &[Step<'_>], value: &Value, wanted: &str) {
-        self.wrong(path, || {
-            let message = format!("{} must be {wanted}", field_name(path));
-            (message, format!("this is {}", kind_of(value)), format!("write {wanted} here"))
-        });
-    }
-
-    fn twice(&mut self, path: &[Step<'_>], first: &[Step<'_>], what: String) {
-        if self.problems.len() < MAX_FINDINGS {
-            let diagnostic = Diagnostic::new(Code::BadManifest, format!("duplicate {what}"))
-                .at(self.document.key_place(path))
-                .label("second one here")
-                .related(self.document.key_place(first), "first one here")
-                .hint("remove one of them");
-            self.problems.push(diagnostic);
-        }
-    }
-
-    /// An object. If its keys are known ones, others are warned about.
-    fn object(
-        &mut self,
-        value: &'d Value,
-        path: &[Step<'_>],
-        known: Option<&[&str]>,
-    ) -> Option<&'d Map<String, Value>> {
-        let Value::Object(map) = value else {
-            self.wrong_type(path, value, "an object");
-            return None;
+    /// Whether it is an object. If its keys are known ones, others are warned about.
+    fn is_object(&mut self, field: &Field<'_>, known: Option<&[&str]>) -> bool {
+        let Data::Map(entries) = &field.node.data else {
+            self.wrong_type(field, "an object");
+            return false;
         };
-        for key in map.keys().filter(|key| known.is_some_and(|known| !known.contains(&key.as_str()))) {
-            if self.warnings.len() == MAX_FINDINGS {
-                break;
-            }
-            let known = known.unwrap_or_default();
-            let near = nearest(key, known.iter().copied().filter(|name| !map.contains_key(*name)));
+        let Some(known) = known else { return true };
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+            let warning = unknown_key(Code::UnknownKey, &field.shown(), key, known).label("ignored");
+            let near =
+                nearest(&key.name, known.iter().copied().filter(|name| field.node.get(name).is_none()));
             let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
-            let whose = if path.is_empty() { "pack.json".to_owned() } else { field_name(path) };
-            let mut place = path.to_vec();
-            place.push(Key(key));
-            let diagnostic =
-                Diagnostic::new(Code::UnknownKey, format!("unknown key {} in {whose}", quoted(key)))
-                    .at(self.document.key_place(&place))
-                    .label("ignored")
-                    .hint(hint);
-            self.warnings.push(diagnostic);
+            self.values.note(warning.hint(hint));
         }
-        Some(map)
+        true
     }
 
-    /// A field that is there and not null.
-    fn field(&self, map: &'d Map<String, Value>, key: &str) -> Option<&'d Value> {
-        map.get(key).filter(|value| !value.is_null())
-    }
-
-    fn string(&mut self, value: &'d Value, path: &[Step<'_>]) -> Option<&'d str> {
-        let text = value.as_str();
+    fn string<'n>(&mut self, field: &Field<'n>) -> Option<&'n str> {
+        let text = field.node.text();
         if text.is_none() {
-            self.wrong_type(path, value, "a string");
+            self.wrong_type(field, "a string");
         }
         text
     }
 
     /// An optional text that may have several lines.
-    fn prose(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> Option<String> {
-        let path = joined(path, key);
-        let text = self.field(map, key).and_then(|value| self.string(value, &path))?;
+    fn prose(&mut self, object: &Field<'_>, key: &str) -> Option<String> {
+        let field = object.get(key)?;
+        let text = self.string(&field)?;
         if text.chars().any(|character| character.is_control() && !"\n\t".contains(character)) {
-            self.control_character(&path);
+            self.control_character(&field);
             return None;
         }
         Some(text.to_owned())
     }
 
     /// An optional text of one line that is not empty.
-    fn line(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> Option<String> {
-        let path = joined(path, key);
-        let text = self.field(map, key).and_then(|value| self.string(value, &path))?;
-        self.one_line(&path, text).then(|| text.to_owned())
+    fn line(&mut self, object: &Field<'_>, key: &str) -> Option<String> {
+        let field = object.get(key)?;
+        let text = self.string(&field)?;
+        self.one_line(&field, text).then(|| text.to_owned())
     }
 
-    fn one_line(&mut self, path: &[Step<'_>], text: &str) -> bool {
+    fn one_line(&mut self, field: &Field<'_>, text: &str) -> bool {
         if text.trim().is_empty() {
-            self.wrong(path, || {
-                let message = format!("{} is empty", field_name(path));
-                (message, "this is empty".into(), "write a value, or remove it".into())
-            });
+            let message = format!("{} is empty", field.shown());
+            self.wrong(
+                field.place(),
+                (message, "this is empty".into(), "write a value, or remove it".into()),
+            );
             return false;
         }
         let control = text.chars().any(char::is_control);
         if control {
-            self.control_character(path);
+            self.control_character(field);
         }
         !control
     }
 
-    fn control_character(&mut self, path: &[Step<'_>]) {
-        self.wrong(path, || {
-            let message = format!("{} has a control character or a line break", field_name(path));
-            (message, "in this text".into(), "remove the character".into())
-        });
+    fn control_character(&mut self, field: &Field<'_>) {
+        let message = format!("{} has a control character or a line break", field.shown());
+        self.wrong(field.place(), (message, "in this text".into(), "remove the character".into()));
     }
 
     /// An optional list of different strings that pass a check.
     fn list(
         &mut self,
-        map: &'d Map<String, Value>,
-        key: &'d str,
-        check: impl Fn(&mut Self, &[Step<'_>], &str) -> bool,
+        root: &Field<'_>,
+        key: &str,
+        check: impl Fn(&mut Self, &Field<'_>, &str) -> bool,
     ) -> Vec<String> {
-        let Some(value) = self.field(map, key) else { return Vec::new() };
-        let Value::Array(items) = value else {
-            self.wrong_type(&[Key(key)], value, "an array of strings");
+        let Some(field) = root.get(key) else { return Vec::new() };
+        let Some(items) = field.items() else {
+            self.wrong_type(&field, "an array of strings");
             return Vec::new();
         };
-        let mut first: HashMap<&str, usize> = HashMap::new();
+        let mut first: HashMap<&str, &Place> = HashMap::new();
         let mut list = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            let path = [Key(key), Index(index)];
-            let Some(text) = self.string(item, &path) else { continue };
-            if !check(self, &path, text) {
+        for item in items {
+            let Some(text) = self.string(&item) else { continue };
+            if !check(self, &item, text) {
                 continue;
             }
             if let Some(earlier) = first.get(text) {
-                self.twice(&path, &[Key(key), Index(*earlier)], quoted(text));
+                self.twice(item.place(), earlier, &quoted(text));
                 continue;
             }
-            first.insert(text, index);
+            first.insert(text, item.place());
             list.push(text.to_owned());
         }
         list
     }
 
-    fn pack_id(&mut self, root: &'d Map<String, Value>) -> String {
-        let Some(value) = root.get("pack_id") else {
-            self.lacking(&[], || {
-                let unknown = root.keys().map(String::as_str).filter(|key| !FIELDS.contains(key));
-                let hint = match nearest("pack_id", unknown).first() {
-                    Some(key) => format!("rename {} to `pack_id`", quoted(key)),
-                    None => "add it, for example: \"pack_id\": \"my_pack\"".to_owned(),
-                };
-                ("`pack_id` is missing".into(), hint)
-            });
+    fn pack_id(&mut self, root: &Field<'_>) -> String {
+        let Some(field) = root.entry("pack_id") else {
+            let members = root.members();
+            let unknown = members.iter().map(|(key, _)| *key).filter(|key| !FIELDS.contains(key));
+            let hint = match nearest("pack_id", unknown).first() {
+                Some(key) => format!("rename {} to `pack_id`", quoted(key)),
+                None => "add it, for example: \"pack_id\": \"my_pack\"".to_owned(),
+            };
+            self.lacking(root, "`pack_id` is missing".into(), hint);
             return String::new();
         };
-        let path = [Key("pack_id")];
-        let Some(id) = self.string(value, &path) else { return String::new() };
+        let Some(id) = self.string(&field) else { return String::new() };
         let reason = if !is_id(id, |character| "_.-".contains(character)) {
             "lowercase letters, digits, `_`, `.` and `-`, starting with a letter or digit"
         } else if id.len() > 64 {
@@ -293,86 +305,82 @@ impl<'d> ManifestReader<'d> {
         } else {
             return id.to_owned();
         };
-        self.wrong(&path, || {
-            let message = format!("invalid pack id {}", quoted(id));
-            (message, format!("an id must have {reason}"), suggestion(id, "my_pack"))
-        });
+        let message = format!("invalid pack id {}", quoted(id));
+        let label = format!("an id must have {reason}");
+        self.wrong(field.place(), (message, label, suggestion(id, "my_pack")));
         String::new()
     }
 
-    fn version(&mut self, root: &'d Map<String, Value>) -> Option<String> {
-        let version = self.line(root, "version", &[])?;
-        if !is_semver_like(&version) {
+    fn version(&mut self, root: &Field<'_>) -> Option<String> {
+        let version = self.line(root, "version")?;
+        if let Some(field) = root.get("version").filter(|_| !is_semver_like(&version)) {
             let diagnostic =
                 Diagnostic::new(Code::BadManifest, format!("unusual version {}", quoted(&version)))
                     .severity(Severity::Warning)
-                    .at(self.document.place(&[Key("version")]))
+                    .at(field.place().clone())
                     .label("Cuebook cannot compare this version")
                     .hint("write three numbers separated by dots, as in 1.0.0");
-            self.warnings.push(diagnostic);
+            self.values.note(diagnostic);
         }
         Some(version)
     }
 
-    fn kind(&mut self, root: &'d Map<String, Value>) -> PackKind {
-        let path = [Key("type")];
-        let Some(word) = self.field(root, "type").and_then(|value| self.string(value, &path)) else {
-            return PackKind::default();
-        };
+    fn kind(&mut self, root: &Field<'_>) -> PackKind {
+        let Some(field) = root.get("type") else { return PackKind::default() };
+        let Some(word) = self.string(&field) else { return PackKind::default() };
         PackKind::ALL.into_iter().find(|kind| kind.as_str() == word).unwrap_or_else(|| {
-            self.wrong(&path, || {
-                let names = PackKind::ALL.map(PackKind::as_str);
-                let hint = did_you_mean(&nearest(word, names));
-                let known = format!("known: {}", names.join(", "));
-                (format!("unknown pack type {}", quoted(word)), "this type".into(), hint.unwrap_or(known))
-            });
+            let names = PackKind::ALL.map(PackKind::as_str);
+            let hint = did_you_mean(&nearest(word, names));
+            let hint = hint.unwrap_or_else(|| format!("known: {}", names.join(", ")));
+            let message = format!("unknown pack type {}", quoted(word));
+            self.wrong(field.place(), (message, "this type".into(), hint));
             PackKind::default()
         })
     }
 
-    fn prompts(&mut self, root: &'d Map<String, Value>) -> Vec<String> {
-        let prompts = self.list(root, "prompts", |reader, path, id| reader.prompt_id(path, id));
+    fn prompts(&mut self, root: &Field<'_>) -> Vec<String> {
+        let prompts = self.list(root, "prompts", |reader, field, id| reader.prompt_id(field, id));
         // Ids that differ in `-` and `_` only are one prompt to everybody who asks for it.
         let mut first: HashMap<String, &str> = HashMap::new();
         for id in &prompts {
             if let Some(earlier) = first.insert(normalize_id(id), id) {
-                let Some(Value::Array(items)) = root.get("prompts") else { break };
-                let index = |id: &str| items.iter().position(|item| item == id).unwrap_or_default();
-                let (path, first) =
-                    ([Key("prompts"), Index(index(id))], [Key("prompts"), Index(index(earlier))]);
-                self.twice(&path, &first, format!("`{}`", normalize_id(id)));
+                let items = root.get("prompts").and_then(|field| field.items()).unwrap_or_default();
+                let place =
+                    |id: &str| items.iter().find(|item| item.node.text() == Some(id)).map(Field::place);
+                if let (Some(second), Some(first)) = (place(id), place(earlier)) {
+                    self.twice(second, first, &format!("`{}`", normalize_id(id)));
+                }
             }
         }
         prompts
     }
 
-    fn prompt_id(&mut self, path: &[Step<'_>], id: &str) -> bool {
+    fn prompt_id(&mut self, field: &Field<'_>, id: &str) -> bool {
         if id == "partials" {
-            self.wrong(path, || {
-                let message = "`partials` cannot be a prompt".to_owned();
-                let label = "prompts/partials is the folder of partials".to_owned();
-                (message, label, "remove it from the list, or list its files under `partials`".into())
-            });
+            let message = "`partials` cannot be a prompt".to_owned();
+            let label = "prompts/partials is the folder of partials".to_owned();
+            let hint = "remove it from the list, or list its files under `partials`".to_owned();
+            self.wrong(field.place(), (message, label, hint));
             return false;
         }
         let valid = is_id(id, |character| "_-".contains(character));
         if !valid {
-            self.wrong(path, || not_an_id("a prompt id", id));
+            self.wrong(field.place(), not_an_id("a prompt id", id));
         }
         valid
     }
 
     /// The id of a tool, an agent or a flow.
-    fn item_id(&mut self, path: &[Step<'_>], id: &str) -> bool {
+    fn item_id(&mut self, field: &Field<'_>, id: &str) -> bool {
         let valid = is_item_id(id);
         if !valid {
-            self.wrong(path, || not_an_item_id(id));
+            self.wrong(field.place(), not_an_item_id(id));
         }
         valid
     }
 
     /// The path of a file inside the pack.
-    fn pack_path(&mut self, path: &[Step<'_>], file: &str, ending: &str) -> bool {
+    fn pack_path(&mut self, field: &Field<'_>, file: &str, ending: &str) -> bool {
         let reason = match portable::parts(file) {
             Err(reason) => reason,
             Ok(_) if file.len() > portable::MAX_PATH_BYTES => "is too long".to_owned(),
@@ -385,25 +393,20 @@ impl<'d> ManifestReader<'d> {
             Ok(_) if !file.ends_with(ending) => format!("does not end with {ending}"),
             Ok(_) => return true,
         };
-        self.wrong(path, || {
-            let message = format!("{} {reason}", quoted(file));
-            let hint = format!(
-                "write the path of a {ending} file relative to the pack's folder, with `/` between its parts"
-            );
-            (message, "this path".into(), hint)
-        });
+        let message = format!("{} {reason}", quoted(file));
+        let hint = format!(
+            "write the path of a {ending} file relative to the pack's folder, with `/` between its parts"
+        );
+        self.wrong(field.place(), (message, "this path".into(), hint));
         false
     }
 
-    fn replaces(&mut self, root: &'d Map<String, Value>, prompts: &[String]) -> Replaces {
-        let path = [Key("replaces")];
-        let value = self.field(root, "replaces");
-        let Some(map) = value.and_then(|value| self.object(value, &path, Some(REPLACES_FIELDS))) else {
-            return Replaces::default();
-        };
+    fn replaces(&mut self, root: &Field<'_>, prompts: &[String]) -> Replaces {
+        let field = root.get("replaces").filter(|field| self.is_object(field, Some(REPLACES_FIELDS)));
+        let Some(map) = &field else { return Replaces::default() };
         // A field that is no list has been complained about; its members need not be as well.
         let names: HashSet<&str> = prompts.iter().map(String::as_str).collect();
-        let listed = self.field(root, "prompts").is_none_or(Value::is_array).then_some(&names);
+        let listed = root.get("prompts").is_none_or(|field| field.items().is_some()).then_some(&names);
         Replaces {
             prompts: self.replacements(map, "prompts", listed),
             tools: self.replacements(map, "tools", None),
@@ -413,21 +416,18 @@ impl<'d> ManifestReader<'d> {
 
     fn replacements(
         &mut self,
-        map: &'d Map<String, Value>,
-        section: &'d str,
+        map: &Field<'_>,
+        section: &str,
         listed: Option<&HashSet<&str>>,
     ) -> IndexMap<String, String> {
-        let path = [Key("replaces"), Key(section)];
-        let value = self.field(map, section);
-        let Some(members) = value.and_then(|value| self.object(value, &path, None)) else {
+        let Some(map) = map.get(section).filter(|field| self.is_object(field, None)) else {
             return IndexMap::new();
         };
         let prompts = section == "prompts";
-        let mut first: HashMap<String, &str> = HashMap::new();
+        let mut first: HashMap<String, &Place> = HashMap::new();
         let mut replacements = IndexMap::new();
-        for (old, value) in members {
-            let path = [Key("replaces"), Key(section), Key(old)];
-            let Some(new) = self.string(value, &path) else { continue };
+        for (old, field) in map.members() {
+            let Some(new) = self.string(&field) else { continue };
             let valid = |id: &str| match section {
                 "prompts" => is_id(id, |other| "_-".contains(other)),
                 // The ids of tools have folders.
@@ -436,111 +436,80 @@ impl<'d> ManifestReader<'d> {
             };
             let reported = |id: &str| if prompts { not_an_id("a prompt id", id) } else { not_an_item_id(id) };
             if !valid(old) {
-                self.wrong_key(&path, || reported(old));
+                self.wrong(field.key_place(), reported(old));
                 continue;
             }
             if !valid(new) {
-                self.wrong(&path, || reported(new));
+                self.wrong(field.place(), reported(new));
                 continue;
             }
-            let (old_key, new_key) =
-                if prompts { (normalize_id(old), normalize_id(new)) } else { (old.clone(), new.to_owned()) };
+            let (old_key, new_key) = if prompts {
+                (normalize_id(old), normalize_id(new))
+            } else {
+                (old.to_owned(), new.to_owned())
+            };
             if old_key == new_key {
-                self.wrong(&path, || {
-                    let message = format!("{} would replace itself", quoted(old));
-                    let hint = "rename the pack's own one, or remove the line".to_owned();
-                    (message, "same id".into(), hint)
-                });
+                let message = format!("{} would replace itself", quoted(old));
+                let hint = "rename the pack's own one, or remove the line".to_owned();
+                self.wrong(field.place(), (message, "same id".into(), hint));
                 continue;
             }
             if let Some(listed) = listed
                 && !listed.contains(new)
             {
-                self.wrong(&path, || {
-                    let message =
-                        format!("{} replaces {}, but the pack does not list it", quoted(new), quoted(old));
-                    let near = did_you_mean(&nearest(new, listed.iter().copied()));
-                    let hint = near.unwrap_or_else(|| format!("add \"{new}\" to `prompts`"));
-                    (message, "not a prompt of this pack".into(), hint)
-                });
+                let message =
+                    format!("{} replaces {}, but the pack does not list it", quoted(new), quoted(old));
+                let near = did_you_mean(&nearest(new, listed.iter().copied()));
+                let hint = near.unwrap_or_else(|| format!("add \"{new}\" to `prompts`"));
+                self.wrong(field.place(), (message, "not a prompt of this pack".into(), hint));
                 continue;
             }
-            if let Some(earlier) = first.insert(old_key, old) {
-                let earlier = [Key("replaces"), Key(section), Key(earlier)];
-                self.twice(&path, &earlier, quoted(old));
+            if let Some(earlier) = first.insert(old_key, field.key_place()) {
+                self.twice(field.key_place(), earlier, &quoted(old));
                 continue;
             }
-            replacements.insert(old.clone(), new.to_owned());
+            replacements.insert(old.to_owned(), new.to_owned());
         }
         replacements
     }
 
-    fn vocab(&mut self, root: &'d Map<String, Value>) -> IndexMap<String, Vec<String>> {
-        let value = self.field(root, "vocab");
-        let Some(members) = value.and_then(|value| self.object(value, &[Key("vocab")], None)) else {
+    fn vocab(&mut self, root: &Field<'_>) -> IndexMap<String, Vec<String>> {
+        let Some(map) = root.get("vocab").filter(|field| self.is_object(field, None)) else {
             return IndexMap::new();
         };
-        let mut owner: HashMap<&str, (&str, usize)> = HashMap::new();
+        let mut owner: HashMap<&str, &Place> = HashMap::new();
         let mut vocab = IndexMap::new();
-        for (name, value) in members {
-            let path = [Key("vocab"), Key(name)];
+        for (name, field) in map.members() {
             let Some((kind, _)) = vocab_parts(name) else {
-                self.wrong_key(&path, || not_a_vocab_name(name));
+                self.wrong(field.key_place(), not_a_vocab_name(name));
                 continue;
             };
-            let Value::Array(items) = value else {
-                self.wrong_type(&path, value, "an array of strings");
+            let Some(items) = field.items() else {
+                self.wrong_type(&field, "an array of strings");
                 continue;
             };
             let mut aliases = Vec::new();
-            for (index, item) in items.iter().enumerate() {
-                let path = [Key("vocab"), Key(name), Index(index)];
-                let Some(alias) = self.string(item, &path) else { continue };
+            for item in items {
+                let Some(alias) = self.string(&item) else { continue };
                 match vocab_parts(alias) {
-                    None => self.wrong(&path, || not_a_vocab_name(alias)),
-                    Some((other, _)) if other != kind => self.wrong(&path, || {
+                    None => self.wrong(item.place(), not_a_vocab_name(alias)),
+                    Some((other, _)) if other != kind => {
                         let message = format!("{} cannot be an alias of {}", quoted(alias), quoted(name));
-                        (
-                            message,
-                            format!("this is a `{other}`, but the original is a `{kind}`"),
-                            "use the same kind for both".into(),
-                        )
-                    }),
+                        let label = format!("this is a `{other}`, but the original is a `{kind}`");
+                        self.wrong(item.place(), (message, label, "use the same kind for both".into()));
+                    }
                     Some(_) => {
-                        if let Some((other, earlier)) = owner.get(alias) {
-                            let first = [Key("vocab"), Key(other), Index(*earlier)];
-                            self.twice(&path, &first, quoted(alias));
+                        if let Some(earlier) = owner.get(alias) {
+                            self.twice(item.place(), earlier, &quoted(alias));
                             continue;
                         }
-                        owner.insert(alias, (name, index));
+                        owner.insert(alias, item.place());
                         aliases.push(alias.to_owned());
                     }
                 }
             }
-            vocab.insert(name.clone(), aliases);
+            vocab.insert(name.to_owned(), aliases);
         }
         vocab
     }
-}
-
-fn joined<'s>(path: &[Step<'s>], key: &'s str) -> Vec<Step<'s>> {
-    let mut path = path.to_vec();
-    path.push(Key(key));
-    path
-}
-
-/// A path as people write it: `variable_providers[0].file`.
-fn field_name(path: &[Step<'_>]) -> String {
-    let mut name = String::new();
-    for step in path {
-        match step {
-            Key(key) if name.is_empty() => name.push_str(key),
-            Key(key) => {
-                name.push('.');
-                name.push_str(key);
-            }
-            Index(index) => name.push_str(&format!("[{index}]")),
-        }
-    }
-    if name.is_empty() { "pack.json".into() } else { quoted(&name) }
 }
