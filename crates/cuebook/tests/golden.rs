@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -150,12 +150,12 @@ fn prompts_of_the_guide_render_to_the_stored_bytes() {
     }
     let expected: BTreeMap<String, BTreeMap<String, String>> =
         serde_json::from_str(&std::fs::read_to_string(stored).unwrap()).unwrap();
-    let mut changed = Vec::new();
-    for id in expected.keys().chain(found.keys()) {
-        let (before, now) = (expected.get(id), found.get(id));
-        if before != now && !changed.iter().any(|(known, ..)| known == id) {
-            changed.push((id.clone(), before, now, texts.get(id)));
-        }
-    }
+    let ids: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    let differs = |id: &&&String| expected.get(**id) != found.get(**id);
+    let changed: Vec<_> = ids
+        .iter()
+        .filter(differs)
+        .map(|id| (id, expected.get(*id), found.get(*id), texts.get(*id)))
+        .collect();
     assert!(changed.is_empty(), "they render to something else: {changed:#?}");
 }
