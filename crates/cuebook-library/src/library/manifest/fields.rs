@@ -84,7 +84,11 @@ impl<'n> Field<'n> {
     /// The elements of an array; `None` if it is none.
     fn items(&self) -> Option<Vec<Field<'n>>> {
         let Data::List(items) = &self.node.data else { return None };
-        let item = |(index, node)| Field { node, key: None, name: format!("{}[{index}]", self.name) };
+        let item = |(index, node): (usize, &'n Node)| Field {
+            node,
+            key: None,
+            name: format!("{}[{index}]", self.name),
+        };
         Some(items.iter().enumerate().map(item).collect())
     }
 
