@@ -203,7 +203,7 @@ warning pack.json:2:3: unknown key `packid` in pack.json [CB315]
         problems("[]"),
         "\
 error pack.json:1:1: pack.json must be an object [CB201]
-  at [] -- this is an array
+  at [ -- this is an array
   help: write an object here
 "
     );
