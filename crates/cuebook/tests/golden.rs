@@ -66,7 +66,10 @@ fn inputs(prepared: &Prepared, values: &Map<String, Json>) -> Variables {
     let mut given = Variables::new();
     for name in prepared.known_names() {
         let declared = prepared.prompt().variable(name);
-        if name == "system" || name == "session" || declared.is_some_and(|variable| variable.default.is_some()) {
+        if name == "system"
+            || name == "session"
+            || declared.is_some_and(|variable| variable.default.is_some())
+        {
             continue;
         }
         let sample = declared.map(|variable| match variable.kind {
@@ -123,12 +126,16 @@ fn prompts_of_the_guide_render_to_the_stored_bytes() {
         .with_clock(FixedClock::at("2026-02-20T15:30:00+09:00[Asia/Tokyo]").unwrap())
         .with_nonces(FixedNonces("0123456789abcdef".to_owned()));
     let context = Arc::new(Context { without_hooks: true, ..Context::default() });
+    let with_model = Arc::new(Context { model: Some("gpt-4o".to_owned()), ..(*context).clone() });
     let mut found: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let mut texts = BTreeMap::new();
     for listing in book.list_prompts(None, None).unwrap() {
         let render = || {
             let prepared = book.prepare(&listing.id, &context)?;
-            prepared.render(&inputs(&prepared, &values), &context)
+            // Every interface needs a model.
+            let has_model = prepared.prompt().model.as_ref().is_some_and(|model| !model.id.is_empty());
+            let context = if has_model { &context } else { &with_model };
+            prepared.render(&inputs(&prepared, &values), context)
         };
         let parts = match render() {
             Ok(rendered) => {
