@@ -125,7 +125,11 @@ fn prompts_of_the_guide_render_to_the_stored_bytes() {
     let book = Book::open(folder.path())
         .with_clock(FixedClock::at("2026-02-20T15:30:00+09:00[Asia/Tokyo]").unwrap())
         .with_nonces(FixedNonces("0123456789abcdef".to_owned()));
-    let context = Arc::new(Context { without_hooks: true, ..Context::default() });
+    let context = Arc::new(Context {
+        without_hooks: true,
+        workspace_path: Some("/project".into()),
+        ..Context::default()
+    });
     let with_model = Arc::new(Context { model: Some("gpt-4o".to_owned()), ..(*context).clone() });
     let mut found: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let mut texts = BTreeMap::new();
