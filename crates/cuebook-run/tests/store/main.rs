@@ -107,3 +107,10 @@ suite! {
     authentic::an_event_that_is_too_large_is_not_read
     authentic::a_thread_is_released_from_a_holder_that_seems_to_live
 }
+
+#[test]
+fn a_queued_thread_wakes_a_listener_on_postgresql() {
+    if let Some(world) = support::Fixture::postgres() {
+        queue::a_queued_thread_wakes_a_listener(&world);
+    }
+}

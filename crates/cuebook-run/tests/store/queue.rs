@@ -275,3 +275,28 @@ pub fn a_thread_that_kills_its_workers_is_left_alone(world: &Fixture) {
     assert_eq!(lives, 5);
     assert_eq!(store.record(&id).unwrap().unwrap().status, Status::Interrupted);
 }
+
+/// Only PostgreSQL tells a listener; with a SQLite file, workers look again and again.
+pub fn a_queued_thread_wakes_a_listener(world: &Fixture) {
+    let store = &*world.store;
+    // The first call begins to listen.
+    store.wait_for_work(Duration::ZERO);
+    std::thread::scope(|scope| {
+        let listener = scope.spawn(|| {
+            loop {
+                // Nothing looks at the queue before it is told to. Other tests may wake it too.
+                store.wait_for_work(5 * MINUTE);
+                if let Some(claimed) = claim(store, 1).pop() {
+                    return claimed.id;
+                }
+            }
+        });
+        let queued = queued(store, 0).id;
+        let began = std::time::Instant::now();
+        while !listener.is_finished() {
+            assert!(began.elapsed() < MINUTE, "it was not told");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(listener.join().unwrap(), queued);
+    });
+}

@@ -34,6 +34,9 @@ const JOB: &str = "CUEBOOK_WORKERS_TEST_JOB";
 /// Long enough for a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How the names of workers with the default lease begin.
+const USUAL: &str = "usual";
+
 const GREET: &str = r#"# Greet
 
 ```xml
@@ -246,7 +249,8 @@ fn helper() {
     let words: Vec<&str> = job.split('\n').collect();
     let [project, user, place, name] = words[..] else { panic!("{words:?}") };
     let engine = engine(&PathBuf::from(project), &PathBuf::from(user), place);
-    Worker::new(&engine, options(name)).run(&EndFlag::default()).unwrap();
+    let lease = if name.starts_with(USUAL) { cuebook_run::DEFAULT_LEASE } else { cuebook_run::MIN_LEASE };
+    Worker::new(&engine, WorkerOptions { lease, ..options(name) }).run(&EndFlag::default()).unwrap();
 }
 
 /// Two workers share 12 threads. One is killed while it runs some of them, and the other completes all.
@@ -288,6 +292,36 @@ fn one_of_two_is_killed(place: Option<String>) {
             .map(|worker| worker.state.name.clone())
             .eq(["second".to_owned()])
     });
+}
+
+/// A worker that is stopped gives no sign of life. The other one takes its threads, with the lease that workers have by default.
+#[test]
+fn a_stopped_worker_is_replaced_on_postgresql() {
+    let Some(place) = schema("stopped") else { return };
+    // Others look five times in a lease, so they take the threads of a dead worker within ten seconds.
+    assert!(cuebook_run::DEFAULT_LEASE * 6 / 5 < Duration::from_secs(10));
+    let setup = Setup::new(Some(place));
+    let first = setup.worker("usual first");
+    let _second = setup.worker("usual second");
+    setup.wait_for("both workers", |store| store.queue_state(None).unwrap().workers.len() == 2);
+    setup.queue(6);
+    let pid = first.0.id();
+    setup.wait_for("the first worker runs a thread", |_| {
+        setup.all().iter().any(|record| {
+            record.status == Status::Running && record.holder.as_ref().is_some_and(|holder| holder.pid == pid)
+        })
+    });
+    assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
+    setup.wait_for("all are complete", |store| {
+        let done = store.list(&Filter { status: vec![Status::Completed], ..Filter::default() }).unwrap();
+        done.len() == 6
+    });
+    setup.audit(6);
+    let was_taken = |record: &Record| {
+        let log = whole_log(&*setup.store(), record).unwrap();
+        log.iter().any(|event| event.kind == Kind::Interrupted && event.payload["worker"] == "usual first")
+    };
+    assert!(setup.all().iter().any(was_taken), "no thread of the stopped worker was taken");
 }
 
 /// A worker is asked to end while its model answers: the answer is kept, nothing is asked again, and another worker continues.
