@@ -32,7 +32,9 @@ function run(program, words, folder = here) {
 }
 
 function builtNative() {
-  run("cargo", ["build", "--profile", given.profile, "-p", "cuebook-node", "-p", "cuebook-cli"]);
+  // A release also reads and writes Parquet.
+  const features = given.profile === "dist" ? ["--features", "cuebook-cli/batch-parquet"] : [];
+  run("cargo", ["build", "--profile", given.profile, "-p", "cuebook-node", "-p", "cuebook-cli", ...features]);
   return join(target, given.profile === "dev" ? "debug" : given.profile);
 }
 

@@ -161,3 +161,110 @@ impl Output for Writer {
         pending.finish(&file)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use serde_json::json;
+
+    use super::*;
+
+    const CHILD: &str = "CUEBOOK_TEST_PARQUET_OUTPUT";
+
+    fn kinds() -> Vec<(String, Kind)> {
+        let kinds = [
+            ("row", Kind::Integer),
+            ("text", Kind::Text),
+            ("share", Kind::Number),
+            ("ok", Kind::Boolean),
+            ("tags", Kind::Json),
+            ("error", Kind::Text),
+        ];
+        kinds.map(|(name, kind)| (name.to_owned(), kind)).to_vec()
+    }
+
+    fn line(row: u64) -> Map<String, Json> {
+        let line = match row % 3 {
+            0 => json!({"row": row, "text": null, "share": null, "ok": null, "tags": null, "error": "CB901"}),
+            _ => {
+                json!({"row": row, "text": format!("ü {row}"), "share": row as f64 / 7.0, "ok": row % 2 == 0,
+                "tags": [row, {"a": null}], "error": null})
+            }
+        };
+        line.as_object().cloned().unwrap_or_default()
+    }
+
+    fn write(path: &Path, rows: u64) {
+        let mut output = create(path, &kinds()).unwrap();
+        (1..=rows).for_each(|row| output.write(line(row)).unwrap());
+        output.finish().unwrap();
+    }
+
+    #[test]
+    fn rows_and_error_rows_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.parquet");
+        write(&path, 3000);
+        let mut rows = crate::rows::open(&path).unwrap();
+        for number in 1..=3000 {
+            let row = rows.next_row().unwrap().unwrap();
+            let mut expected = line(number);
+            // Lists and objects are the text of their JSON.
+            if !expected["tags"].is_null() {
+                expected["tags"] = json!(expected["tags"].to_string());
+            }
+            assert_eq!((row.number, row.values), (number, expected));
+        }
+        assert!(rows.next_row().is_none());
+    }
+
+    #[test]
+    fn a_column_of_several_types_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.parquet");
+        let mut output = create(&path, &kinds()).unwrap();
+        let mixed = json!({"row": "one"}).as_object().cloned().unwrap();
+        assert!(output.write(mixed).unwrap_err().report(false).contains("several types"));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_kill_leaves_the_output_before() {
+        if let Some(path) = std::env::var_os(CHILD) {
+            // The process that is killed. Long texts fill groups of rows, which are written at once.
+            let mut output = create(Path::new(&path), &kinds()).unwrap();
+            let mut long = line(1);
+            long.insert("text".to_owned(), json!("x".repeat(200_000)));
+            (0..100_000).for_each(|_| output.write(long.clone()).unwrap());
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.parquet");
+        write(&path, 100);
+        let before = std::fs::read(&path).unwrap();
+        for kill in 1..=5_u64 {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["a_kill_leaves_the_output_before", "--nocapture"])
+                .env(CHILD, &path)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // It has written part of the new output.
+            let (part, began) = (folder.path().join(".out.parquet.part"), Instant::now());
+            while std::fs::metadata(&part).map_or(0, |part| part.len()) < kill {
+                assert!(began.elapsed() < Duration::from_secs(60), "nothing was written");
+                assert!(child.try_wait().unwrap().is_none(), "it has ended");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), before, "kill {kill}");
+        }
+        write(&path, 200);
+        let mut rows = crate::rows::open(&path).unwrap();
+        assert_eq!(std::iter::from_fn(|| rows.next_row()).filter(|row| row.is_ok()).count(), 200);
+    }
+}

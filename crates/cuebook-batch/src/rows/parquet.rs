@@ -4,9 +4,9 @@ use std::fs::File;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
@@ -19,6 +19,10 @@ use super::{Row, Rows};
 
 /// Rows that are read at once.
 const ROWS: usize = 1024;
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+/// Every number with so many digits is a different `f64`.
+const MAX_DIGITS: u8 = 15;
 
 struct Parquet {
     reader: ParquetRecordBatchReader,
@@ -58,6 +62,7 @@ fn is_known(kind: &DataType) -> bool {
     match kind {
         DataType::List(field) | DataType::LargeList(field) => is_known(field.data_type()),
         DataType::Struct(fields) => fields.iter().all(|field| is_known(field.data_type())),
+        DataType::Dictionary(_, values) => is_known(values),
         DataType::Null
         | DataType::Boolean
         | DataType::Int8
@@ -74,6 +79,8 @@ fn is_known(kind: &DataType) -> bool {
         | DataType::LargeUtf8
         | DataType::Utf8View
         | DataType::Date32
+        | DataType::Date64
+        | DataType::Decimal128(..)
         | DataType::Timestamp(..) => true,
         _ => false,
     }
@@ -104,7 +111,16 @@ fn value(array: &dyn Array, row: usize) -> Json {
         DataType::Utf8 => Json::from(array.as_string::<i32>().value(row)),
         DataType::LargeUtf8 => Json::from(array.as_string::<i64>().value(row)),
         DataType::Utf8View => Json::from(array.as_string_view().value(row)),
-        DataType::Date32 => date(array.as_primitive::<Date32Type>().value(row)),
+        DataType::Date32 => date(array.as_primitive::<Date32Type>().value(row).into()),
+        DataType::Date64 => date(array.as_primitive::<Date64Type>().value(row).div_euclid(DAY)),
+        DataType::Decimal128(digits, _) => {
+            decimal(array.as_primitive::<Decimal128Type>().value_as_string(row), *digits)
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_any_dictionary();
+            let index = value(dictionary.keys(), row).as_u64().and_then(|index| usize::try_from(index).ok());
+            index.map_or(Json::Null, |index| value(dictionary.values(), index))
+        }
         DataType::Timestamp(unit, zone) => {
             let nanos = match unit {
                 TimeUnit::Second => {
@@ -139,9 +155,19 @@ fn list(items: &ArrayRef) -> Json {
 }
 
 /// `2026-11-18`
-fn date(days: i32) -> Json {
-    let date = civil::date(1970, 1, 1).checked_add(cuebook::jiff::Span::new().days(days));
+fn date(days: i64) -> Json {
+    let days = cuebook::jiff::Span::new().try_days(days);
+    let date = days.and_then(|days| civil::date(1970, 1, 1).checked_add(days));
     date.map_or(Json::Null, |date| Json::from(date.to_string()))
+}
+
+/// A number, or its text where the numbers of JSON have too few digits.
+fn decimal(text: String, digits: u8) -> Json {
+    match text.parse::<i64>() {
+        Ok(whole) => Json::from(whole),
+        Err(_) if digits <= MAX_DIGITS => text.parse::<f64>().map_or(Json::Null, Json::from),
+        Err(_) => Json::from(text),
+    }
 }
 
 /// `2026-11-18T20:00:00Z`, without the `Z` for times of no zone.
@@ -172,3 +198,6 @@ impl Rows for Parquet {
         Some(&self.columns)
     }
 }
+
+#[cfg(test)]
+mod tests;
