@@ -1,9 +1,11 @@
-//! Data sets and fleets: `cuebook-bench scale [--rows N] [--threads N] [--parked N] [--fleet N] [--kill SECONDS]`.
+//! Data sets and fleets: `cuebook-bench scale [--rows N] [--large N] [--threads N] [--parked N] [--fleet N] [--kill SECONDS]`.
 //!
-//! The first part renders the rows of a file on one and two cores, next to pandas with Jinja2. The second part needs a PostgreSQL, which
+//! The first part renders the rows of a file on one and two cores, next to pandas with Jinja2 and promptfoo. The second part needs a PostgreSQL, which
 //! `CUEBOOK_TEST_POSTGRES` names: without one it says so.
 
 mod batch;
+mod processor;
+mod promptfoo;
 pub mod workers;
 
 use std::error::Error;
@@ -14,20 +16,21 @@ use self::workers::{SERVER, Sizes};
 /// Measures both parts and prints the rows.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(2).collect();
-    let (mut rows, mut sizes) = (200_000, Sizes::default());
+    let (mut rows, mut large, mut sizes) = (200_000, 0, Sizes::default());
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let number = words.next().and_then(|word| word.parse::<usize>().ok());
         let number = number.ok_or_else(|| format!("{word} needs a number"))?;
         match word.as_str() {
             "--rows" => rows = number,
+            "--large" => large = number,
             "--threads" => sizes.threads = number,
             "--parked" => sizes.parked = number,
             "--fleet" => sizes.fleet = number,
             "--kill" => sizes.kill = Duration::from_secs(number as u64),
             _ => {
                 return Err(format!(
-                    "unknown option {word}; options are --rows, --threads, --parked, --fleet, --kill"
+                    "unknown option {word}; options are --rows, --large, --threads, --parked, --fleet, --kill"
                 )
                 .into());
             }
@@ -37,6 +40,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         println!("{name}: {value}");
     }
     batch::run(rows)?;
+    if large > 0 {
+        batch::large(large)?;
+    }
     match std::env::var(SERVER) {
         Ok(url) => workers::run(&url, &sizes),
         Err(_) => {

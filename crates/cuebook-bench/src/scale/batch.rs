@@ -1,22 +1,23 @@
 //! Rows of a data file: `cuebook batch` on one and two cores, next to pandas with Jinja2, and the memory of two sizes.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::Value as Json;
 
-use super::load;
+use super::{load, promptfoo};
 use crate::growth::Project;
 use crate::python::Packages;
 use crate::{measure, place};
 
-/// The same template for both.
-const TEMPLATE: &str = "You answer tickets of {{ shop }}.\n\nTicket {{ id }} from {{ name|title }}:\n{{ ticket }}\n\n\
+/// The most rows that promptfoo gets: it takes longer for each.
+const MAX_PEER: usize = 5_000;
+/// The same template for all.
+pub const TEMPLATE: &str = "You answer tickets of {{ shop }}.\n\nTicket {{ id }} from {{ name|title }}:\n{{ ticket }}\n\n\
 {% if urgent == \"yes\" %}Answer today.{% else %}Answer within {{ days }} days.{% endif %}\n";
 
 const PEER: &str = include_str!("pandas.py");
@@ -53,6 +54,9 @@ pub fn run(rows: usize) -> Result<(), Box<dyn Error>> {
     }
     // The last run of ours was of fewer rows.
     timed(project.cuebook(&["batch", "ticket", "rows.csv", "--out", "ours.jsonl"].map(str::to_owned)))?;
+    if let Err(why) = promptfoo::run(&project, rows.div_ceil(100).min(MAX_PEER)) {
+        println!("  promptfoo: not measured: {why}");
+    }
     let python = match PACKAGES.environment() {
         Ok(python) => python,
         Err(why) => {
@@ -79,19 +83,49 @@ pub fn run(rows: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Measures the memory for many rows on one core. The data and the output are on disk for that time: about 400 bytes for a row.
+pub fn large(rows: usize) -> Result<(), Box<dyn Error>> {
+    let program = place::program()?;
+    let project = Project::new(&program)?;
+    project.write("prompts/ticket/template.md", TEMPLATE)?;
+    let mut file = BufWriter::new(File::create(project.root().join("rows.csv"))?);
+    write_data(&mut file, rows)?;
+    file.flush()?;
+    drop(file);
+    let words = ["batch", "ticket", "rows.csv", "--out", "ours.jsonl", "--threads", "1"].map(str::to_owned);
+    let (seconds, memory) = timed(pinned(project.cuebook(&words), 1))?;
+    let found = BufReader::new(File::open(project.root().join("ours.jsonl"))?).lines().count();
+    if found != rows {
+        return Err(format!("{found} of {rows} rows were written").into());
+    }
+    println!(
+        "  cuebook batch, 1 core,  {rows} rows: {:>8.0} rows/s, {memory} KiB of memory  load {}",
+        rows as f64 / seconds,
+        load()
+    );
+    Ok(())
+}
+
 /// Rows that look like tickets, the same each time.
-fn data(rows: usize) -> String {
-    let mut text = String::from("id,name,ticket,urgent,days,shop\n");
+pub fn data(rows: usize) -> String {
+    let mut bytes = Vec::new();
+    // A vector takes every byte.
+    let _ = write_data(&mut bytes, rows);
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn write_data(to: &mut impl Write, rows: usize) -> io::Result<()> {
+    writeln!(to, "id,name,ticket,urgent,days,shop")?;
     for row in 0..rows {
         let urgent = if row % 3 == 0 { "yes" } else { "no" };
         let more = "The box was open and one cup was broken. ".repeat(row % 5);
-        let _ = writeln!(
-            text,
+        writeln!(
+            to,
             "{row},ann miller {row},My order {row} came late. {more}Can you help?,{urgent},{},Tea & Cups",
             2 + row % 4
-        );
+        )?;
     }
-    text
+    Ok(())
 }
 
 /// The command on so many cores, where the system can do that.
@@ -126,7 +160,7 @@ fn best(command: impl Fn() -> Command) -> Result<(f64, u64), Box<dyn Error>> {
 }
 
 /// Runs a command: its seconds, and the most memory of it in KiB.
-fn timed(command: Command) -> Result<(f64, u64), Box<dyn Error>> {
+pub fn timed(command: Command) -> Result<(f64, u64), Box<dyn Error>> {
     let (began, mut command) = (Instant::now(), command);
     let mut child = command.stderr(std::process::Stdio::piped()).spawn()?;
     let status = format!("/proc/{}/status", child.id());

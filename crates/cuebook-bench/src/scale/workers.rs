@@ -18,7 +18,7 @@ use cuebook_run::{
 use postgres::{Client, NoTls};
 use serde_json::json;
 
-use super::load;
+use super::{load, processor};
 use crate::threads::TestProject;
 
 /// The word that makes a copy of this program a worker.
@@ -196,7 +196,9 @@ impl Drop for WorkerProcess {
 fn rate(url: &str, workers: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let setup = Setup::new(url, &format!("rate{workers}"), TURNS - 1)?;
     let queued = setup.queue(threads, None)?;
-    let _workers: Vec<WorkerProcess> =
+    let shared = || (processor::of_all("postgres"), processor::of(std::process::id()));
+    let before = shared();
+    let running: Vec<WorkerProcess> =
         (0..workers).map(|name| setup.worker(name)).collect::<Result<_, Box<dyn Error>>>()?;
     setup.finish(|| Ok(()))?;
     let requests = setup.mock.requests();
@@ -210,6 +212,21 @@ fn rate(url: &str, workers: usize, threads: usize) -> Result<(), Box<dyn Error>>
         requests.len(),
         threads as f64 / queued.as_secs_f64(),
         load()
+    );
+    let after = shared();
+    let between = |before: Option<f64>, after: Option<f64>| Some(after? - before?);
+    let own: Option<f64> = running.iter().map(|worker| processor::with_children(worker.0.id())).sum();
+    let shown = |seconds: Option<f64>| {
+        seconds.map_or_else(
+            || "unknown".to_owned(),
+            |seconds| format!("{:.2} ms", seconds * 1e3 / requests.len() as f64),
+        )
+    };
+    println!(
+        "            processor time of a turn: PostgreSQL {}, workers with tools {}, the mock and this program {}",
+        shown(between(before.0, after.0)),
+        shown(own),
+        shown(between(before.1, after.1)),
     );
     Ok(())
 }
