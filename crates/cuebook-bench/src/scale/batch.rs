@@ -15,7 +15,7 @@ use crate::python::Packages;
 use crate::{measure, place};
 
 /// The most rows that promptfoo gets: it takes longer for each.
-const MAX_PEER: usize = 5_000;
+const PEER_ROWS: usize = 5_000;
 /// The same template for all.
 pub const TEMPLATE: &str = "You answer tickets of {{ shop }}.\n\nTicket {{ id }} from {{ name|title }}:\n{{ ticket }}\n\n\
 {% if urgent == \"yes\" %}Answer today.{% else %}Answer within {{ days }} days.{% endif %}\n";
@@ -54,7 +54,7 @@ pub fn run(rows: usize) -> Result<(), Box<dyn Error>> {
     }
     // The last run of ours was of fewer rows.
     timed(project.cuebook(&["batch", "ticket", "rows.csv", "--out", "ours.jsonl"].map(str::to_owned)))?;
-    if let Err(why) = promptfoo::run(&project, rows.div_ceil(100).min(MAX_PEER)) {
+    if let Err(why) = promptfoo::run(&project, rows.div_ceil(100).min(PEER_ROWS)) {
         println!("  promptfoo: not measured: {why}");
     }
     let python = match PACKAGES.environment() {

@@ -83,23 +83,6 @@ fn a_delayed_thread_starts_when_it_is_due() {
 }
 
 #[test]
-fn a_start_has_a_date() {
-    let stage = stage(Script::new().reply(returned("Hi")).forever());
-    let later = start(&stage, &["--at", "2200-01-01T09:00"]);
-    assert_eq!(counts(&stage), [0, 1, 0]);
-    assert!(
-        status(&stage)["next_due"]
-            .as_str()
-            .is_some_and(|due| due.starts_with("2199-12-31") || due.starts_with("2200-01-01"))
-    );
-    let now = start(&stage, &["--at", "2001-01-01T09:00"]);
-    let output = stage.run(&["worker", "--until-empty"]);
-    assert!(output.status.success(), "{}", err(&output));
-    assert_eq!(show(&stage, &now)["status"], "completed");
-    assert_eq!(show(&stage, &later)["status"], "queued");
-}
-
-#[test]
 fn a_second_signal_stops_what_runs_and_nothing_is_lost() {
     let stage = stage(Script::new().reply(silent()).reply(returned("Hi")));
     let id = start(&stage, &[]);
