@@ -96,7 +96,11 @@ fn overloads(text: &mut String, method: &str, forms: &[(String, String)]) {
         );
     }
     let returns = forms_return(method);
-    let _ = writeln!(text, "\n        def {method}(self, prompt_id: str, /, **more: Any) -> {returns}: ...");
+    // mypy reports the first form, and pyright the last line.
+    let _ = writeln!(
+        text,
+        "\n        def {method}(self, prompt_id: str, /, **more: Any) -> {returns}:  # pyright: ignore[reportIncompatibleMethodOverride]\n            ..."
+    );
 }
 
 fn forms_return(method: &str) -> String {

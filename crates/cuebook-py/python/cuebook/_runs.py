@@ -10,7 +10,7 @@ import weakref
 from typing import Any, AsyncIterator, Callable, Generic, Iterable, Iterator, Mapping, NamedTuple, TypedDict, TypeVar
 
 from ._native import Cancel
-from .errors import CuebookError
+from .errors import CuebookError, UsageError
 
 T = TypeVar("T")
 
@@ -100,6 +100,12 @@ class Run(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="cuebook run", daemon=True)
         _runs.add(self)
         self._thread.start()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.running:
+            said = "a run that has not ended cannot be pickled"
+            raise UsageError(said, code="CB407", hint="wait for `result()`, or pickle its `thread_id`")
+        return (_ended, (type(self), self._output_type, self._answer, self._failed))
 
     def _run(self) -> None:
         try:
@@ -196,6 +202,18 @@ class Run(Generic[T]):
         if self.running:
             self.cancel()
         self._ended.wait()
+
+
+def _ended(
+    kind: type[Run[T]], output_type: type[T] | None, answer: dict[str, Any] | None, failed: BaseException | None
+) -> Run[T]:
+    run = kind.__new__(kind)
+    run._output_type, run._answer, run._failed, run._thread_id = output_type, answer, failed, None
+    run._cancel, run._events, run._ended = Cancel(), queue.SimpleQueue(), threading.Event()
+    # Its events went to the first copy.
+    run._events.put(None)
+    run._ended.set()
+    return run
 
 
 _runs: weakref.WeakSet[Run[Any]] = weakref.WeakSet()

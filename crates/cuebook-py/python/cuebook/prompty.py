@@ -194,11 +194,18 @@ class Prompty:
         front = {name: value for name, value in data.items() if name != "instructions"}
         path.write_text(f"---\n{json.dumps(front)}\n---\n{data.get('instructions') or ''}", encoding="utf-8")
         made = cls(path)
-        made._folder = folder
+        made._folder, made._data = folder, dict(data)
         return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The folder of a definition is of this process.
+        if self._data is not None:
+            return (type(self).load, (self._data,))
+        return (_restored, (type(self), self.path, self.book, self._roots, self.definition))
 
     #: The folder of a prompt that has no file of its own.
     _folder: Any = None
+    _data: dict[str, Any] | None = None
 
     def _resolved(self, value: Any) -> Any:
         return resolved(value, self.path.parent, self._roots)
@@ -313,6 +320,12 @@ class _TextRenderer:
     async def render_async(self, agent: Any, template: str, inputs: Mapping[str, Any]) -> str:
         """Like `render`, in a worker thread."""
         return await in_thread(self.render, agent, template, inputs)
+
+
+def _restored(kind: type[Prompty], path: Path, book: Book, roots: list[Path], definition: dict[str, Any]) -> Prompty:
+    made = kind.__new__(kind)
+    made.path, made.book, made._roots, made.definition = path, book, roots, definition
+    return made
 
 
 class Jinja2Renderer(_TextRenderer):

@@ -138,6 +138,18 @@ def test_outputs_are_objects_of_their_type(project: Project, model: Model) -> No
     assert asyncio.run(Typed(book.root).run_async("judge", question="Why?", provider="local")).outputs == typed.outputs
 
 
+def test_a_run_that_has_ended_survives_pickle(answers: Book, model: Model) -> None:
+    model.waits.clear()
+    run = answers.start("answer", question="Why?", provider="local")
+    with pytest.raises(CuebookError, match="has not ended"):
+        pickle.dumps(run)
+    model.waits.set()
+    done = run.result(60)
+    copy = pickle.loads(pickle.dumps(run))
+    assert (copy.thread_id, copy.running, list(copy)) == (run.thread_id, False, [])
+    assert copy.result().result == done.result == "You asked: Why?"
+
+
 def test_events_are_iterated(answers: Book) -> None:
     run = answers.start("answer", question="Why?", provider="local")
     events = list(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from typing import Any
 
 import pytest
@@ -141,6 +142,18 @@ def test_prompty_inputs_have_their_defaults(project: Project) -> None:
     assert prompty.validate_inputs(agent, {"a": "x"}) == {"a": "x", "b": "c"}
     with pytest.raises(prompty.PromptValidationError, match="`a`"):
         prompty.validate_inputs(agent)
+
+
+def test_prompty_definitions_survive_pickle(project: Project) -> None:
+    text = "---\nname: p\nmodel: gpt-4o\n---\nuser:\nHi {{ a }}\n"
+    agent = prompty.load(project({"p.prompty": text}) / "p.prompty")
+    made = prompty.Prompty.load({"name": "q", "model": "gpt-4o", "instructions": "user:\nBye {{ a }}\n"})
+    for one in (agent, made):
+        copy = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(one))))
+        assert prompty.prepare(copy, {"a": "Ada"}) == prompty.prepare(one, {"a": "Ada"}) and copy.name == one.name
+    messages = prompty.prepare(agent, {"a": "Ada"})
+    assert pickle.loads(pickle.dumps(messages)) == messages
+    assert pickle.loads(pickle.dumps(prompty.render(agent, {"a": "Ada"}))) == prompty.render(agent, {"a": "Ada"})
 
 
 @pytest.mark.parametrize(

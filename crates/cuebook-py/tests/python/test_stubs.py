@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_mypy_finds_wrong_calls_and_no_others(typed: Path, tmp_path: Path) -> No
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     places = {line.split(": error")[0] for line in done.stdout.splitlines() if ": error" in line}
     assert places == {f"program.py:{8 + number}" for number in range(len(WRONG))}, done.stdout
+
+
+def test_pyright_finds_wrong_calls_and_no_others(typed: Path, tmp_path: Path) -> None:
+    import cuebook
+
+    (tmp_path / "cuebook").symlink_to(Path(cuebook.__file__).parent)
+    _program(tmp_path, typed, "\n".join(WRONG))
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", "program.py", "prompts.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    found = [one for one in json.loads(done.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    places = {(Path(one["file"]).name, one["range"]["start"]["line"] + 1) for one in found}
+    assert places == {("program.py", 8 + number) for number in range(len(WRONG))}, done.stdout
 
 
 def test_the_command_writes_the_module(typed: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import importlib
 import pickle
 from typing import Any
 
@@ -98,6 +99,27 @@ def test_columns_are_checked_once(shows: Book) -> None:
         shows.render_batch("greting", pa.table({"name": ["Ada"]}))
     with pytest.raises(TypeError, match="a table or dicts"):
         shows.render_batch("greeting", 7)  # type: ignore[call-overload]
+
+
+def test_tables_of_pandas_and_polars_are_read(shows: Book) -> None:
+    pandas, polars = importlib.import_module("pandas"), importlib.import_module("polars")
+    days = [datetime.datetime(2026, 2, 20, 15, 30), None]
+    for values, shown in [
+        (["a", None], ['"a"', "null"]),
+        ([1.5, None], ["1.5", "null"]),
+        ([True, False], ["true", "false"]),
+        (days, ['"2026-02-20T15:30:00"', "null"]),
+    ]:
+        for library in (pandas, polars):
+            assert shows.render_batch("p", library.DataFrame({"v": values})).texts == shown, (library, values)
+    # pandas means a missing value by NaN, and Polars a number.
+    assert shows.render_batch("p", pandas.DataFrame({"v": [float("nan")]})).texts == ["null"]
+    [(row, code, _)] = shows.render_batch("p", polars.DataFrame({"v": [float("nan")]})).errors
+    assert (row, code) == (0, "CB407")
+    categories = pandas.DataFrame({"v": pandas.Categorical(["a", "b", "a"])})
+    assert shows.render_batch("p", categories).texts == ['"a"', '"b"', '"a"']
+    done = shows.render_batch("greeting", polars.DataFrame({"name": ["Ada", "Bo"]}))
+    assert polars.DataFrame(done)["text"].to_list() == done.texts == pandas.DataFrame.from_arrow(done)["text"].to_list()
 
 
 def test_streams_batches_and_empty_tables_are_tables(shows: Book) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,10 @@ def test_the_import_is_small() -> None:
     code = "import sys, cuebook; print([name for name in ('typing', 're', 'inspect', 'asyncio', 'json', 'threading') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {_folder()!r}; {code}"], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_package_needs_no_other() -> None:
+    assert importlib.metadata.requires("cuebook") is None
 
 
 def _folder() -> list[str]:

@@ -103,6 +103,17 @@ def test_pydantic_models_and_numpy_values_are_read(shown: Any) -> None:
     assert shown(numpy.array([1, 2]), "j") == "[1, 2]"
 
 
+def test_missing_values_of_pandas_are_null(shown: Any) -> None:
+    pandas, numpy = importlib.import_module("pandas"), importlib.import_module("numpy")
+    for missing in (pandas.NA, pandas.NaT, numpy.datetime64("NaT")):
+        assert shown([missing], "j") == "[null]"
+    assert shown(pandas.Timestamp("2026-02-20T15:30")) == "2026-02-20T15:30:00"
+    assert shown(pandas.Series([1, 2]), "j") == "[1, 2]"
+    for number in (numpy.nan, numpy.float64("nan")):
+        with pytest.raises(PromptValidationError, match="`v` is NaN"):
+            shown(number)
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [
