@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -68,27 +69,55 @@ class PromptFile(pytest.File):
         super().__init__(**more)
         self.root = root
         self.prompt = prompt
+        self._outcomes: dict[str, dict[str, Any]] | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
-        for one in Book(self.root).test(self.prompt):
-            if (self.root / one["file"]).resolve() != self.path.resolve():
-                continue
-            if "error" in one:
-                yield PromptCase.from_parent(self, name=self.prompt, case={"passed": False, "error": one["error"]})
-            for case in one.get("cases", ()):
-                yield PromptCase.from_parent(self, name=case["case"], case=case)
+        # Nothing runs yet, and an invalid file is an error of its tests.
+        for name in _names(self.path.read_text(encoding="utf-8", errors="replace")) or [self.prompt]:
+            yield PromptCase.from_parent(self, name=name)
+
+    def outcome(self, name: str) -> dict[str, Any]:
+        """What a case did. The cases of a file run together, with the first of them."""
+        if self._outcomes is None:
+            self._outcomes = {}
+            for one in Book(self.root).test(self.prompt):
+                if (self.root / one["file"]).resolve() != self.path.resolve():
+                    continue
+                if "error" in one:
+                    self._outcomes[_ALL] = {"passed": False, "error": one["error"]}
+                self._outcomes.update((case["case"], case) for case in one.get("cases", ()))
+        missing = {"passed": False, "error": {"message": f"the file has no case `{name}`"}}
+        return self._outcomes.get(name) or self._outcomes.get(_ALL) or missing
+
+
+#: The error of a whole file, beside the outcomes of its cases.
+_ALL = ""
+
+
+def _names(text: str) -> list[str]:
+    """The headings of cases, outside of blocks."""
+    names, fence = [], ""
+    for line in text.splitlines():
+        marks = re.match(r"(`{3,}|~{3,})", line)
+        if fence:
+            closes = marks is not None and marks[0].startswith(fence) and not line[len(marks[0]) :].strip()
+            fence = "" if closes else fence
+        elif marks:
+            fence = marks[0]
+        elif line.startswith("## "):
+            names.append(line[3:].strip())
+    return names
 
 
 class PromptCase(pytest.Item):
-    """A case of a prompt. It ran when its file was collected, because the cases of a file run together."""
-
-    def __init__(self, *, case: dict[str, Any], **more: Any) -> None:
-        super().__init__(**more)
-        self.case = case
+    """A case of a prompt."""
 
     def runtest(self) -> None:
-        if not self.case["passed"]:
-            raise CaseFailed(self.case)
+        file = self.parent
+        assert isinstance(file, PromptFile)
+        case = file.outcome(self.name)
+        if not case["passed"]:
+            raise CaseFailed(case)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, CaseFailed):
@@ -149,7 +178,7 @@ class MockModel:
         self.answers.append(self._answer({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"))
         return self
 
-    def reply(self, function: Callable[[dict[str, Any]], str]) -> MockModel:
+    def reply(self, function: Callable[[dict[str, Any]], str] | None) -> MockModel:
         """Answers what has no prepared answer with the text that a function of the request's body returns."""
         self._reply = function
         return self
