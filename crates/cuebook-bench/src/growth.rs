@@ -176,8 +176,8 @@ mod tests {
             };
             let start = spent(shape.least);
             let (small, large) = (spent(shape.most / 4) - start, spent(shape.most) - start);
-            // Below a twentieth of a second the start of the program decides.
-            if large > 0.05 && large > 8.0 * small.max(0.005) {
+            // Below a fiftieth of a second the start of the program decides.
+            if large > 8.0 * small.max(0.02) {
                 failed.push(format!("{}: {small:.3} s, then {large:.3} s", shape.name));
             }
         }
