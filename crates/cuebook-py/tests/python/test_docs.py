@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import http.server
 import importlib
 import io
+import json
 import re
+import threading
+import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cuebook import Book
 from cuebook.pytest_plugin import MockModel
 
 GUIDE = Path(__file__).parents[4] / "docs/src/guide"
@@ -26,9 +32,10 @@ def test_examples_of_docstrings_are_true(name: str, tmp_path: Path, monkeypatch:
     assert done.attempted > 0 and done.failed == 0
 
 
-def test_examples_of_the_python_chapter_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The chapter's clients ask a server; here a model with prepared answers takes their place.
-    assert _run("python.md", tmp_path, monkeypatch, {"client": Client()}) >= 15
+def test_examples_of_the_python_chapter_are_true(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clients: types.SimpleNamespace
+) -> None:
+    assert _run("python.md", tmp_path, monkeypatch, {"client": clients}) >= 15
 
 
 def test_examples_of_the_data_chapter_are_true(
@@ -73,24 +80,61 @@ def _run(chapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: di
     return pieces
 
 
-class Client:
-    """The clients of OpenAI, Anthropic and Google, as far as the chapter uses them."""
+class Provider(http.server.BaseHTTPRequestHandler):
+    """The servers of OpenAI, Anthropic and Google, as far as the chapter uses them."""
 
-    def __init__(self) -> None:
-        self.chat = self.completions = self.messages = self.models = self
-
-    def generate_content(self, *, model: str, contents: list[object], config: dict[str, object]) -> object:
-        assert model and contents and config["systemInstruction"]
-        content = {"role": "model", "parts": [{"text": "It is on its way."}]}
-        return {"candidates": [{"content": content, "finishReason": "STOP"}]}
-
-    def create(self, **body: object) -> object:
-        assert body["model"] and body["messages"]
-        if "max_tokens" in body and "system" in body:
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path.endswith("/chat/completions"):
+            asks = body.get("tools") and body["messages"][-1]["role"] != "tool"
+            model = MockModel()
+            answer = (model.call("order", number=7) if asks else model.say("It is on its way.")).answers[0]
+        elif self.path.endswith("/messages"):
+            assert body["model"] and body["system"] and body["max_tokens"] and body["messages"]
             content = [{"type": "text", "text": "It is on its way."}]
-            return {"id": "m1", "type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
-        messages = body["messages"]
-        assert isinstance(messages, list)
-        if body.get("tools") and messages[-1]["role"] != "tool":
-            return MockModel().call("order", number=7).answers[0]
-        return MockModel().say("It is on its way.").answers[0]
+            usage = {"input_tokens": 1, "output_tokens": 1}
+            answer = {"id": "m1", "type": "message", "role": "assistant", "model": body["model"], "content": content}
+            answer.update(stop_reason="end_turn", stop_sequence=None, usage=usage)
+        else:
+            assert self.path.endswith("gemini-2.5-pro:generateContent") and body["systemInstruction"], self.path
+            said = {"role": "model", "parts": [{"text": "It is on its way."}]}
+            answer = {"candidates": [{"content": said, "finishReason": "STOP"}]}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
+    """The providers' own clients, which ask a server of this process."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    openai, anthropic, genai = (importlib.import_module(name) for name in ("openai", "anthropic", "google.genai"))
+    # A client that is not kept is closed.
+    gemini = genai.Client(api_key="k", http_options={"base_url": url})
+    yield types.SimpleNamespace(
+        chat=openai.OpenAI(api_key="k", base_url=f"{url}/v1").chat,
+        messages=anthropic.Anthropic(api_key="k", base_url=url).messages,
+        models=gemini.models,
+    )
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_notebook_cell_shows_the_origins(book: Book) -> None:
+    shell = importlib.import_module("IPython.core.interactiveshell").InteractiveShell(user_ns={"book": book})
+    # A notebook shows more than the text of a terminal.
+    shell.display_formatter.active_types = shell.display_formatter.format_types
+    with contextlib.redirect_stdout(io.StringIO()):
+        done = shell.run_cell("book.render('greeting', name='Ada')")
+    shown, _ = shell.display_formatter.format(done.result)
+    assert 'title="name (caller)"' in shown["text/html"] and shown["text/plain"].startswith("<Rendered 'greeting'")
