@@ -1,6 +1,5 @@
 //! What attribution costs: a render of ours, with validation, layers and the origin of every byte, against the bare
-//! template engine on the same template and the same values. The target is at most 1.25 times as long. The last two
-//! are no plain templates (see `template::jinja::plain`), so that the engine itself renders them.
+//! template engine on the same template and the same values. The target is at most 1.25 times as long.
 
 use std::fs;
 use std::sync::Arc;

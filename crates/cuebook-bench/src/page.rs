@@ -16,8 +16,10 @@ use crate::place;
 use crate::table::{Unit, digits};
 
 /// The tables with details, and their headings on the page.
-pub const DETAILS: [(&str, &str); 8] = [
+pub const DETAILS: [(&str, &str); 10] = [
     ("attribution", "Rendering with origins"),
+    ("templates", "The template engine alone"),
+    ("warm", "Warm renders"),
     ("hooks", "Hooks"),
     ("sections", "Sections"),
     ("execute", "Execute items"),

@@ -80,6 +80,8 @@ fn suite(name: &str) -> Result<Command, String> {
 #[derive(Default)]
 struct Board {
     tables: BTreeMap<String, Counts>,
+    /// Cases that differ on purpose, each with the reason.
+    decided: Vec<String>,
     /// What a suite said besides: cases that it does not run, and why; suites without a folder.
     other: Vec<String>,
 }
@@ -126,6 +128,8 @@ impl Board {
             } else if let Some(counts) = Counts::read(rest) {
                 // Two crates may share a table: each runs the cases of its own stage.
                 self.tables.entry(table.to_owned()).or_default().add(counts);
+            } else if let Some(case) = rest.strip_prefix("decided: ") {
+                self.decided.push(format!("{table}: {case}"));
             } else if rest.contains(" not run: ")
                 || rest.starts_with("not compared: ")
                 || rest.starts_with("skipped, ")
@@ -167,6 +171,10 @@ impl Board {
         ));
         text.push_str(HEAD);
         text.extend(self.tables.iter().map(|(table, counts)| row(table, *counts)));
+        if !self.decided.is_empty() {
+            text.push_str("\nDecided cases of Jinja2, by name:\n\n");
+            text.extend(self.decided.iter().map(|line| format!("- {line}\n")));
+        }
         let other: Vec<&String> = self.other.iter().filter(|line| !line.starts_with(OWN)).collect();
         if !other.is_empty() {
             text.push_str("\nNot run, or not compared:\n\n");
@@ -241,12 +249,16 @@ mod tests {
         let page = std::fs::read_to_string(place::workspace().join(PAGE)).unwrap();
         let mut board = Board::default();
         board.read(
-            "rye/mcp: 7 passed, 0 failed, 4 decided, 3 skipped\nrye/mcp: 3 not run: there is a reason\n",
+            "rye/mcp: 7 passed, 0 failed, 4 decided, 3 skipped\nrye/mcp: 3 not run: there is a reason\n\
+             jinja2: decided: a case [render]: a reason\n",
         );
         let new = with_board(&page, &board).unwrap();
         assert!(new.contains("| Rye, what the real code answered | 7 | 0 | 4 | 3 |\n"), "{new}");
         assert!(
-            new.contains("| rye/mcp | 7 | 0 | 4 | 3 |\n\nNot run, or not compared:\n\n- rye/mcp: 3 not run"),
+            new.contains(
+                "| rye/mcp | 7 | 0 | 4 | 3 |\n\nDecided cases of Jinja2, by name:\n\n- jinja2: a case [render]: a reason\n\n\
+                 Not run, or not compared:\n\n- rye/mcp: 3 not run"
+            ),
             "{new}"
         );
         assert!(new.ends_with(page.split_once(END).unwrap().1) && !new.contains("| wink/keys |"), "{new}");

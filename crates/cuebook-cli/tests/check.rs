@@ -142,3 +142,56 @@ fn an_unknown_option_of_a_model_is_reported_once() {
     assert_eq!(stdout.matches("`maxTokens`").count(), 1, "{stdout}");
     assert!(stdout.contains("did you mean `maxOutputTokens`?"), "{stdout}");
 }
+
+/// A file's findings in the JSON form: code, line and column.
+fn places(project: &Project) -> Vec<(String, u64, u64)> {
+    let (_, stdout, _) = check(project, &["--json"]);
+    let found: Vec<Json> = serde_json::from_str(&stdout).unwrap();
+    let number = |one: &Json, name: &str| one[name].as_u64().unwrap_or_default();
+    let place =
+        |one: &Json| (one["code"].as_str().unwrap().to_owned(), number(one, "line"), number(one, "column"));
+    let mut places: Vec<_> = found.iter().map(place).collect();
+    places.sort();
+    places
+}
+
+#[test]
+fn every_syntax_error_of_a_template_is_reported() {
+    let project = Project::new();
+    project.write(
+        "prompts/hi/template.md",
+        "{{ a. }} {{ b. }}
+{{ f( }} text {{ c. }}
+{% include 'part.md' %}
+",
+    );
+    project.write(
+        "prompts/part.md",
+        "{{ d. }} {{ e. }}
+",
+    );
+    let found = places(&project);
+    let lines: Vec<u64> = found.iter().filter(|one| one.0 == "CB304").map(|one| one.1).collect();
+    assert_eq!(lines, [1, 1, 1, 1, 2, 2], "{found:?}");
+}
+
+#[test]
+fn a_half_typed_prompty_has_only_its_error() {
+    let project = Project::new();
+    let head = "---
+name: hi
+inputs:
+  - {name: user, kind: string}
+---
+system:
+";
+    project.write(
+        "prompts/hi.prompty",
+        &format!(
+            "{head}{{{{ user. }}}}
+"
+        ),
+    );
+    let found = places(&project);
+    assert_eq!(found.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["CB304"], "{found:?}");
+}

@@ -331,3 +331,26 @@ fn a_conversation_is_named_where_it_is_shown() {
         assert!(!shown.contains("__PROMPTY_THREAD_"), "{more:?}: {shown}");
     }
 }
+
+#[test]
+fn changed_text_of_an_author_keeps_its_place() {
+    let project = Project::new();
+    let text = "{% filter upper %}abc{% endfilter %}\n{% set t %}def {{ name }}{% endset %}{{ t|title }}";
+    project.write("prompts/p/template.md", text);
+    for (find, written, line) in [("ABC", "abc", 1), ("Def ", "def ", 2)] {
+        let found = json(&project, &["explain", "p", "--var", "name=ada", "--find", find, "--json"]);
+        let piece = &found["matches"][0]["pieces"][0];
+        let start = text.find(written).unwrap();
+        let origin = &piece["origin"];
+        let facts = ["kind", "file", "start", "end", "line", "changed"].map(|name| &origin[name]);
+        let file = json!("prompts/p/template.md");
+        let end = json!(start + written.len());
+        assert_eq!(facts, [&json!("literal"), &file, &json!(start), &end, &json!(line), &json!(true)]);
+        assert_eq!(piece["label"], format!("prompts/p/template.md:{line}, changed by a filter"));
+    }
+    let rendered = json(&project, &["render", "p", "--var", "name=ada", "--json"]);
+    let spans = rendered["spans"].as_array().unwrap();
+    let name = spans.iter().find(|span| span["origin"]["kind"] == "value").unwrap();
+    assert_eq!(name["origin"]["variables"][0]["path"], "name");
+    assert_eq!(spans.iter().filter(|span| span["origin"]["changed"] == true).count(), 2, "{spans:?}");
+}

@@ -433,6 +433,25 @@ fn half_typed_text_has_symbols_and_completions() {
 }
 
 #[test]
+fn every_half_typed_tag_has_its_own_finding() {
+    let mut editor = Editor::open(FILES);
+    editor.did_open(
+        TEMPLATE,
+        "{{ name. }} {{ f( }} text
+{{ name| }} {{ name }}",
+    );
+    editor.settle();
+    let found = &editor.findings[&editor.uri(TEMPLATE)];
+    let at = |one: &Json| {
+        (one["range"]["start"]["line"].as_u64().unwrap(), one["code"].as_str().unwrap().to_owned())
+    };
+    let syntax: Vec<u64> =
+        found.iter().map(at).filter(|(_, code)| code == "CB304").map(|(line, _)| line).collect();
+    assert_eq!(syntax, [0, 0, 1], "{found:?}");
+    editor.leave();
+}
+
+#[test]
 fn an_open_file_has_findings_however_many_other_files_have_some() {
     let names: Vec<String> = (0..2_050).map(|number| format!("prompts/p{number:04}/template.md")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "{{ name|uper }}\n")).collect();

@@ -156,8 +156,9 @@ pub(crate) fn origin_named(
 ) -> Option<String> {
     let span = rendered.span_at(offset)?;
     Some(match &span.origin {
-        Origin::Literal { source, range } => {
-            let (line, _) = source.line_column(range.start + (offset - span.range.start));
+        Origin::Literal { source, range, changed } => {
+            let inside = if *changed { 0 } else { offset - span.range.start };
+            let (line, _) = source.line_column(range.start + inside);
             format!("{}:{line}", name(source.name()))
         }
         Origin::Value { shown, emitted } => {

@@ -175,8 +175,9 @@ pub fn label(origin: &Origin) -> String {
         Origin::Rich { input, kind } => format!("{input} ({kind})"),
         Origin::Hook { prompt, function } => format!("{function} of {prompt}"),
         Origin::Frame { name } => format!("the engine ({name})"),
-        Origin::Literal { .. } => {
-            origin.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()))
-        }
+        Origin::Literal { changed, .. } => origin.place().map_or_else(String::new, |place| {
+            let filter = if *changed { ", changed by a filter" } else { "" };
+            format!("{}:{}{filter}", place.file(), place.line())
+        }),
     }
 }

@@ -55,6 +55,10 @@ impl Template {
                     let offset = offset as usize;
                     (None, output.units.get(unit).0.source_range(offset..offset).start)
                 }
+                Writer::Changed { unit, change } => {
+                    let unit = output.units.get(unit).0;
+                    (None, unit.source_range(unit.changed(change)).start)
+                }
                 _ => (None, 0),
             };
             (text, name, self.line(at))

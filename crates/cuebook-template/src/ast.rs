@@ -162,6 +162,8 @@ pub enum StatementKind {
     Include(Box<Include>),
     Import(Box<Import>),
     Do(Expr),
+    /// An expression of a tag with an error. It says what the tag uses; a template with it is never rendered.
+    Broken(Expr),
     Break,
     Continue,
 }

@@ -98,7 +98,10 @@ impl Check<'_> {
             | StatementKind::Break
             | StatementKind::Continue
             | StatementKind::Block(_) => {}
-            StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
+            StatementKind::Emit(value)
+            | StatementKind::Do(value)
+            | StatementKind::Broken(value)
+            | StatementKind::Extends(value) => {
                 self.expression(value, soft);
             }
             StatementKind::If(branches, otherwise) => {

@@ -21,9 +21,8 @@ use crate::library::library;
 use crate::names::entry;
 use crate::output::Output;
 use crate::render::{Memory, Render};
-use crate::sink::{Mark, Sink};
+use crate::sink::{Mark, Sink, UNPRINTED};
 use crate::template::Template;
-use crate::text::UNPRINTED;
 use crate::value::{Context, Cx, Special, Unit, Val, Value};
 
 impl Environment {
@@ -226,7 +225,7 @@ impl<'r> Render<'r> {
         let origin = self.origin_of(val);
         let mut text = self.text_of(val)?;
         if cx.autoescape && !text.is_safe() {
-            text = text.map(crate::python::escape_html);
+            text = text.map_from(origin, crate::python::escape_html);
         }
         match text.pieces() {
             None => out.write(text.as_str(), printed(text.mark(origin), unit, tag)),

@@ -255,22 +255,47 @@ impl Lexer<'_> {
                 return;
             }
             let Some(first) = self.byte(start) else { return };
+            if self.begins_tag(&open) {
+                return;
+            }
             match first {
                 b'0'..=b'9' => self.number(),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.name(),
                 b'"' | b'\'' => self.string(first),
                 _ => match Op::read(&self.text.as_bytes()[start..]) {
                     Some(operator) => {
+                        let inside = open.last().copied();
+                        if inside.is_some_and(|bracket| bracket != Op::CloseBrace) && self.closing(close) {
+                            let expected = inside.map_or("", Op::spelling);
+                            let message = format!("unexpected `{close}`, expected `{expected}`");
+                            self.tokens.push_error(message, start, start + 2);
+                            self.push(end, start, self.at);
+                            return;
+                        }
                         self.at += operator.spelling().len();
                         match balance(&mut open, operator) {
                             None => self.push(Kind::Operator(operator), start, self.at),
-                            Some(message) => self.tokens.push_error(message, start, self.at),
+                            Some(message) => {
+                                self.tokens.push_error(message, start, self.at);
+                                if operator == Op::CloseBrace && open.is_empty() {
+                                    // Half of the tag's end.
+                                    self.at += usize::from(self.byte(self.at) == Some(b'}'));
+                                    self.push(end, start, self.at);
+                                    return;
+                                }
+                            }
                         }
                     }
                     None => self.other(),
                 },
             }
         }
+    }
+
+    /// Whether another tag begins here: this one is not closed. Inside brackets `{{` may be a literal.
+    fn begins_tag(&self, open: &[Op]) -> bool {
+        let rest = self.rest();
+        rest.starts_with("{%") || (open.is_empty() && rest.starts_with("{{"))
     }
 
     /// Reads what does not begin with a character of ASCII that begins a token.

@@ -330,7 +330,8 @@ impl<'t> Parser<'t> {
     /// Keeps the expressions that were read before an error, so that the tree still knows what a tag uses.
     fn salvage(&mut self, start: Range, body: &mut Vec<Statement>) {
         let range = start.to(self.last_range());
-        let kept = self.salvaged.drain(..).map(|value| Statement { kind: StatementKind::Do(value), range });
+        let kept =
+            self.salvaged.drain(..).map(|value| Statement { kind: StatementKind::Broken(value), range });
         body.extend(kept);
     }
 

@@ -264,7 +264,10 @@ impl<'t> Resolver<'t, '_> {
             | StatementKind::Continue
             | StatementKind::Generation(_)
             | StatementKind::Block(_) => {}
-            StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
+            StatementKind::Emit(value)
+            | StatementKind::Do(value)
+            | StatementKind::Broken(value)
+            | StatementKind::Extends(value) => {
                 self.collect_expression(value);
             }
             StatementKind::If(branches, otherwise) => self.collect_if(branches, otherwise),
@@ -391,7 +394,10 @@ impl<'t> Resolver<'t, '_> {
             | StatementKind::Break
             | StatementKind::Continue
             | StatementKind::Block(_) => {}
-            StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
+            StatementKind::Emit(value)
+            | StatementKind::Do(value)
+            | StatementKind::Broken(value)
+            | StatementKind::Extends(value) => {
                 self.assign_expression(value);
             }
             StatementKind::If(branches, otherwise) => {

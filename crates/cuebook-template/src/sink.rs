@@ -21,6 +21,15 @@ pub enum Mark {
         /// Offset of the first byte.
         offset: u32,
     },
+    /// The author, whose bytes a filter changed, as `upper` does.
+    Changed {
+        /// Index of the template among the units.
+        unit: u32,
+        /// Offset of the first byte that the author wrote.
+        offset: u32,
+        /// How many bytes the author wrote.
+        length: u32,
+    },
     /// A value that a tag printed.
     Value {
         /// Index of the template among the units.
@@ -43,6 +52,14 @@ pub enum Mark {
     Frame,
 }
 
+/// The tag of a value that no tag has printed yet.
+pub(crate) const UNPRINTED: u32 = u32::MAX;
+
+/// The mark of a value that no tag has printed yet.
+pub(crate) fn unprinted(origin: Origin) -> Mark {
+    Mark::Value { unit: 0, tag: UNPRINTED, origin }
+}
+
 impl Mark {
     /// The mark of the text from so many bytes behind the beginning on.
     fn skip(self, bytes: u32) -> Mark {
@@ -50,7 +67,18 @@ impl Mark {
             Mark::Data { unit, offset } => Mark::Data { unit, offset: offset + bytes },
             Mark::Constant { unit, offset } => Mark::Constant { unit, offset: offset + bytes },
             Mark::Foreign { text, offset, origin } => Mark::Foreign { text, offset: offset + bytes, origin },
-            Mark::Value { .. } | Mark::Frame => self,
+            Mark::Changed { .. } | Mark::Value { .. } | Mark::Frame => self,
+        }
+    }
+
+    /// The mark of what a filter made of so many bytes with this one: no longer what stands in the file.
+    pub(crate) fn changed(self, bytes: usize) -> Mark {
+        match self {
+            Mark::Data { unit, offset } | Mark::Constant { unit, offset } => {
+                Mark::Changed { unit, offset, length: bytes as u32 }
+            }
+            Mark::Changed { .. } => self,
+            Mark::Value { .. } | Mark::Foreign { .. } | Mark::Frame => unprinted(self.origin()),
         }
     }
 

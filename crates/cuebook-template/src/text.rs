@@ -3,15 +3,7 @@
 use std::rc::Rc;
 
 use crate::origin::Origin;
-use crate::sink::{Mark, Piece, Sink, cut};
-
-/// The tag of a value that no tag has printed yet.
-pub(crate) const UNPRINTED: u32 = u32::MAX;
-
-/// The mark of a value that no tag has printed yet.
-pub(crate) fn unprinted(origin: Origin) -> Mark {
-    Mark::Value { unit: 0, tag: UNPRINTED, origin }
-}
+use crate::sink::{Mark, Piece, Sink, UNPRINTED, cut, unprinted};
 
 /// A text, and whether it is safe in HTML as it is.
 #[derive(Debug, Clone)]
@@ -115,6 +107,40 @@ impl<'r> Text<'r> {
         }
     }
 
+    /// The text as [`map`](Text::map) makes it. A string that the author wrote inside a tag keeps its place.
+    pub fn map_from(&self, origin: Origin, change: impl Fn(&str) -> String) -> Text<'r> {
+        let before = self.as_str();
+        match self.mark(origin) {
+            mark @ Mark::Constant { .. } => {
+                let after = change(before);
+                if after == before { self.clone() } else { changed(after, mark, before).safe(self.is_safe()) }
+            }
+            _ => self.map(change),
+        }
+    }
+
+    /// The text after a change that looks at the whole of it. It keeps its pieces if each keeps its length.
+    pub fn map_whole(&self, origin: Origin, change: impl Fn(&str) -> String) -> Text<'r> {
+        let before = self.as_str();
+        let Some(pieces) = self.pieces() else { return self.map_from(origin, change) };
+        let after = change(before);
+        let same_length = pieces.len() == 1 || after.len() == before.len();
+        let ends = pieces.iter().skip(1).map(|piece| piece.start as usize).chain([after.len()]);
+        let mut sink = Sink::new(usize::MAX);
+        for (at, (piece, end)) in pieces.iter().zip(ends).enumerate() {
+            let start = piece.start as usize;
+            let Some(part) = after.get(start..end).filter(|_| same_length) else {
+                return Text::from(after).safe(self.is_safe());
+            };
+            let old_end = pieces.get(at + 1).map_or(before.len(), |next| next.start as usize);
+            let old = &before[start..old_end];
+            let mark = if part == old { piece.mark } else { piece.mark.changed(old.len()) };
+            sink.pieces.push(Piece { start: piece.start, mark });
+        }
+        sink.text = after;
+        Text::from(sink).safe(self.is_safe())
+    }
+
     /// The text with every part changed by itself, for changes that look at one character at a time.
     pub fn map(&self, change: impl Fn(&str) -> String) -> Text<'r> {
         let Some(pieces) = self.pieces() else {
@@ -131,13 +157,20 @@ impl<'r> Text<'r> {
             let end = pieces.get(at + 1).map_or(text.len(), |next| next.start as usize);
             let part = &text[piece.start as usize..end];
             let changed = change(part);
-            // Changed text is no longer what stands in the file.
-            let mark = if changed == part { piece.mark } else { unprinted(piece.mark.origin()) };
+            let mark = if changed == part { piece.mark } else { piece.mark.changed(part.len()) };
             sink.pieces.push(Piece { start: sink.text.len() as u32, mark });
             sink.text.push_str(&changed);
         }
         Text::from(sink).safe(self.is_safe())
     }
+}
+
+/// What a filter made of a text with one mark.
+fn changed<'r>(after: String, mark: Mark, before: &str) -> Text<'r> {
+    let mut sink = Sink::new(usize::MAX);
+    sink.pieces.push(Piece { start: 0, mark: mark.changed(before.len()) });
+    sink.text = after;
+    Text::from(sink)
 }
 
 /// Text that is put together from parts, each with its origin.

@@ -24,6 +24,9 @@ fn pieces(text: &str, variables: Json) -> Vec<(String, String)> {
             Mark::Data { unit, offset } | Mark::Constant { unit, offset } => {
                 format!("{}={offset}", output.units()[unit as usize].name)
             }
+            Mark::Changed { unit, offset, length } => {
+                format!("{}~{offset}+{length}", output.units()[unit as usize].name)
+            }
             Mark::Frame => "frame".to_owned(),
             Mark::Value { origin, .. } | Mark::Foreign { origin, .. } => {
                 let paths: Vec<String> = output.paths(origin).iter().map(ToString::to_string).collect();
@@ -55,6 +58,35 @@ fn a_printed_value_names_its_variable_with_the_path() {
         items,
         &[("jam", "items[1].title"), ("1", "d[\"a b\"].c")],
     );
+}
+
+#[test]
+fn changed_literals_keep_the_place_of_what_was_written() {
+    let ada = json!({"name": "Ada"});
+    let block = "{% filter FILTER %}abc {{ name }} def{% endfilter %}";
+    for (filter, texts) in [
+        ("upper", ["ABC ", "ADA", " DEF"]),
+        ("title", ["Abc ", "Ada", " Def"]),
+        ("capitalize", ["Abc ", "ada", " def"]),
+    ] {
+        let text = block.replace("FILTER", filter);
+        let start = text.find("abc").unwrap();
+        let last = text.find(" def").unwrap();
+        let mark = |at: usize, same: bool, length| {
+            if same { format!("main={at}") } else { format!("main~{at}+{length}") }
+        };
+        let (first, second) = (mark(start, false, 4), mark(last, texts[2] == " def", 4));
+        expect(&text, ada.clone(), &[(texts[0], &first), (texts[1], "name"), (texts[2], &second)]);
+    }
+    expect("{% filter lower %}ABC{% endfilter %}", ada.clone(), &[("abc", "main~18+3")]);
+    expect("{% set t %}abc{% endset %}{{ t|upper }}", ada.clone(), &[("ABC", "main~11+3")]);
+    expect("{% set t %}stra\u{df}e{% endset %}{{ t|upper }}", ada.clone(), &[("STRASSE", "main~11+7")]);
+    expect("{% set t %}\u{df}a{% endset %}{{ t|title }}", ada.clone(), &[("SSa", "main~11+3")]);
+    expect("{{ 'abc'|upper }}{{ 'abc'.title() }}", ada.clone(), &[("ABC", "main~4+3"), ("Abc", "main~21+3")]);
+    expect("{% macro m() %}abc{% endmacro %}{{ m().swapcase() }}", ada.clone(), &[("ABC", "main~15+3")]);
+    expect("{% set t %}abc{% endset %}{{ (t|upper)[1:] }}", ada.clone(), &[("BC", "main~11+3")]);
+    // A variable took part.
+    expect("{{ (name if name else 'abc')|upper }}", ada, &[("ADA", "name")]);
 }
 
 #[test]
@@ -146,7 +178,7 @@ fn a_string_inside_a_tag_keeps_its_place() {
     );
     expect("{{ {'k': 'v'}.k }}{{ 'abcd'[1:3] }}", values.clone(), &[("v", "main=10"), ("bc", "main=23")]);
     // What is changed, or has an escape, is computed by the tag.
-    expect("{{ 'a'|upper }}{{ '\\t' }}", values.clone(), &[("A", ""), ("\t", "")]);
+    expect("{{ 'a'|upper }}{{ '\\t' }}", values.clone(), &[("A", "main~4+1"), ("\t", "")]);
     // What replaces an undefined variable depends on it.
     expect("{{ nothing|default('d') }}", values, &[("d", "nothing")]);
 }

@@ -22,7 +22,7 @@ fn statements(tree: &Tree, all: &[Statement], found: &mut Vec<String>) {
     let body = |body: &Body, found: &mut Vec<String>| statements(tree, &body.statements, found);
     for statement in all {
         match &statement.kind {
-            StatementKind::Emit(value) | StatementKind::Do(value) => expression(value, found),
+            StatementKind::Emit(value) | StatementKind::Broken(value) => expression(value, found),
             StatementKind::Set(node) => expression(&node.1, found),
             StatementKind::If(branches, otherwise) => {
                 for (test, inside) in branches {
@@ -83,6 +83,26 @@ fn blocks_without_an_end_keep_what_is_inside() {
     expect("{% macro m(a) %}{{ a }}", &["a"], 1);
     expect("{% block b %}{{ a }}{% with x = 1 %}{{ x }}", &["a", "x"], 2);
     expect("{% if x. %}{{ y }}{% endif %}{{ z }}", &["x", "y", "z"], 1);
+    expect("{% if x %}{{ y }}{% endfor %}{{ z. }}", &["x", "y", "z"], 2);
+}
+
+#[test]
+fn an_open_bracket_ends_with_its_tag() {
+    expect("{{ foo( }} text {{ bar. }}", &["foo", "bar"], 2);
+    expect("{{ a[b }} text {{ c }} {{ d. }}", &["a", "c", "d"], 2);
+    expect("{{ foo(a -}} text {% if b. %}{{ c }}{% endif %}", &["foo", "b", "c"], 2);
+    expect("{% if foo( %}text {{ bar }}{% endif %}{{ c }}", &["foo", "bar", "c"], 1);
+    expect("{{ [(a, }} text {{ b. }}", &["b"], 2);
+    expect("{{ a } text {{ b. }}", &["a", "b"], 2);
+    expect("{% if a } text {{ b }}{% endif %}", &["a", "b"], 1);
+}
+
+#[test]
+fn a_tag_inside_a_tag_begins_a_new_one() {
+    expect("{{ a text {{ b }} {{ c. }}", &["a", "b", "c"], 2);
+    expect("{{ a. {% if b %}{{ c }}{% endif %}", &["a", "b", "c"], 1);
+    expect("{% if a {{ b }}{% endif %}{{ c }}", &["a", "b", "c"], 1);
+    expect("{{ foo( {% if b %}{% endif %} {{ c. }}", &["foo", "b", "c"], 2);
 }
 
 #[test]

@@ -34,7 +34,7 @@ use crate::variables::{
 
 pub use builder::RenderBuilder;
 pub use cache::Freshness;
-use cache::{Cache, CachedPrompt, KeyRef};
+use cache::{Cache, CachedPrompt, KeyRef, NameKind};
 
 /// A project's prompts, ready to render. `Send + Sync`; share one between threads.
 ///
@@ -174,7 +174,7 @@ impl Book {
     }
 
     /// The same book for the command line: what its user types may be a path to a file or folder. Without this every name is an
-    /// id, and `/etc/passwd` or `../x` is refused.
+    /// id, and `/etc/passwd` or `../x` is refused. A program that knows that it has a path calls [`Book::render_file`] instead.
     pub fn with_paths(mut self, paths: bool) -> Book {
         self.paths = paths;
         self
@@ -266,10 +266,8 @@ impl Book {
     /// # let at = folder.path().join("ada.prompty");
     /// # let text = "{{ greeting(name) }} ({{ name | initials }}){% if name is short %}, {{ team }}{% endif %}";
     /// # std::fs::write(&at, text).unwrap();
-    /// # let book = book.with_paths(true);
-    /// # let id = at.to_str().unwrap();
     /// // {{ greeting(name) }} ({{ name | initials }}){% if name is short %}, {{ team }}{% endif %}
-    /// let rendered = book.render(id, &Variables::new().set("name", "Ada Lovelace"), &Context::default())?;
+    /// let rendered = book.render_file(&at, &Variables::new().set("name", "Ada Lovelace"), &Context::default())?;
     /// assert_eq!(rendered.text(), "Hello Ada Lovelace (AL), Tides");
     /// # Ok::<(), cuebook::Error>(())
     /// ```
@@ -356,10 +354,20 @@ impl Book {
         variables: &Variables,
         context: &Context,
     ) -> Result<(Arc<Prepared>, Rendered)> {
-        let span = span!("render", "cuebook.render", prompt_id);
+        self.render_as(prompt_id, || self.prepare(prompt_id, context), variables, context)
+    }
+
+    fn render_as(
+        &self,
+        name: &str,
+        prepare: impl FnOnce() -> Result<Arc<Prepared>>,
+        variables: &Variables,
+        context: &Context,
+    ) -> Result<(Arc<Prepared>, Rendered)> {
+        let span = span!("render", "cuebook.render", name);
         let _entered = span.enter();
         let mut secrets = trace::given(&span, || variables.to_json());
-        let done = self.prepare(prompt_id, context).and_then(|prepared| {
+        let done = prepare().and_then(|prepared| {
             let rendered = prepared.render(variables, &Arc::new(context.clone()))?;
             Ok((prepared, rendered))
         });
@@ -522,15 +530,17 @@ impl Book {
         context: &Context,
     ) -> Result<Vec<Problem>> {
         let context = self.complete(context)?;
-        let prepared = self.prepare(prompt_id, &context)?;
-        let scope = prepared.scope(variables, &context);
-        Ok(validate(prepared.prompt(), &scope).into_iter().map(|(problem, _)| problem).collect())
+        Ok(problems(&*self.prepare(prompt_id, &context)?, variables, &context))
     }
 
     /// A compiled prompt. It renders any number of times without looking at the files again; ask the book anew to see
     /// changes. The context chooses its language (else the agent's, else the project's) and whether it is strict.
     pub fn prepare(&self, prompt_id: &str, context: &Context) -> Result<Arc<Prepared>> {
-        self.prepare_as(prompt_id, context, || self.find(prompt_id))
+        let find = || {
+            self.check_hooks()?;
+            self.find(prompt_id)
+        };
+        self.prepare_as((NameKind::Id, prompt_id), context, find)
     }
 
     /// A compiled directive, also where another prompt has the same id.
@@ -539,18 +549,21 @@ impl Book {
     ///
     /// `CB210` if it is missing of that id, and whatever is wrong with its file.
     pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
-        let find = || self.library.find_directive(id);
-        self.prepare_as(&format!("directive:{id}"), context, find)
+        let find = || {
+            self.check_hooks()?;
+            self.library.find_directive(id)
+        };
+        self.prepare_as((NameKind::Directive, &id.to_string()), context, find)
     }
 
     fn prepare_as(
         &self,
-        wanted: &str,
+        (kind, wanted): (NameKind, &str),
         context: &Context,
         find: impl Fn() -> Result<Found>,
     ) -> Result<Arc<Prepared>> {
         let said = context.language.as_deref().or(context.agent.language.as_deref());
-        let key = KeyRef { wanted, language: said, strict: context.strict };
+        let key = KeyRef { kind, wanted, language: said, strict: context.strict };
         let refreshed = self.refreshed.load(Ordering::Acquire);
         let known = self.lock().get(&key).cloned();
         if let Some(known) = &known
@@ -571,14 +584,14 @@ impl Book {
                 return Ok(prepared);
             }
             // Taken before the look, so that a change in between is noticed.
-            let proof = prepared.proof(wanted).map(Arc::new);
+            let is_id = kind == NameKind::Id;
+            let proof = is_id.then(|| prepared.proof(wanted)).flatten().map(Arc::new);
             if prepared.is_unchanged(&self.library.config()?, &find) {
                 keep(&prepared, proof);
                 return Ok(prepared);
             }
         }
         let config = self.library.config()?;
-        self.check_hooks()?;
         let span = span!("load", "cuebook.load", wanted);
         let _entered = span.enter();
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
@@ -647,6 +660,12 @@ impl Book {
     fn lock(&self) -> MutexGuard<'_, Cache> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is wrong with the variables for a prompt.
+fn problems(prepared: &Prepared, variables: &Variables, context: &Arc<Context>) -> Vec<Problem> {
+    let scope = prepared.scope(variables, context);
+    validate(prepared.prompt(), &scope).into_iter().map(|(problem, _)| problem).collect()
 }
 
 /// The language of a render: the caller's, else the agent's, else the project's.

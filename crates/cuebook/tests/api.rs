@@ -215,6 +215,30 @@ fn a_hook_for_a_prompt_that_does_not_exist_is_refused() {
     assert_eq!(book.prompt("review").render().unwrap().text(), "Review");
 }
 
+#[test]
+fn a_file_is_rendered_by_path_and_stays_warm() {
+    let project =
+        Project::new().file("prompts/p/template.md", "id").file("out/q.prompty", "Hello {{ name }}");
+    let book = project.book().with_paths(false);
+    let (path, ada) = (project.path("out/q.prompty"), Variables::new().set("name", "Ada"));
+    let context = Context::default();
+    assert_eq!(book.render_file(&path, &ada, &context).unwrap().text(), "Hello Ada");
+    assert_eq!(book.file(project.path("prompts/p")).render().unwrap().text(), "id");
+    assert!(book.file(&path).vars(&ada).validate().unwrap().is_empty());
+    let (first, again) = (book.file(&path).prepare().unwrap(), book.file(&path).prepare().unwrap());
+    assert!(Arc::ptr_eq(&first, &again));
+    project.write("out/q.prompty", "Bye {{ name }}");
+    assert_eq!(book.file(&path).vars(&ada).render().unwrap().text(), "Bye Ada");
+    // An id is not a path, also after the file was rendered by its path.
+    for id in
+        [path.to_str().unwrap(), "out/q.prompty", "file:out/q.prompty", &format!("file:{}", path.display())]
+    {
+        let error = book.render(id, &ada, &context).unwrap_err();
+        assert!(matches!(error.code(), Code::InvalidId | Code::PromptNotFound), "{id}: {error}");
+    }
+    assert!(book.file(project.path("out/none.prompty")).render().is_err());
+}
+
 #[derive(Debug)]
 struct Panicking {
     while_compiling: bool,

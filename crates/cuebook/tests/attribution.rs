@@ -49,7 +49,7 @@ fn literals_and_values_are_distinguished_in_every_construct() {
         ("A{{ x|safe }}B", "A⟦evil⟧B"),
         ("A{{ x|tojson }}B", "A⟦\"evil\"⟧B"),
         ("A{{ '%s'|format(x) }}B{{ x|default('d') }}", "A⟦evil⟧B⟦evil⟧"),
-        ("A{% filter upper %}b {{ x }}{% endfilter %}C", "A⟦B ⟧⟦EVIL⟧C"),
+        ("A{% filter upper %}b {{ x }}{% endfilter %}C", "AB ⟦EVIL⟧C"),
         (
             "{% macro m() %}<{{ caller() }}>{% endmacro %}A{% call m() %}in {{ x }}{% endcall %}B",
             "A<in ⟦evil⟧>B",

@@ -235,3 +235,18 @@ fn integers_beyond_64_bits_print_exactly() {
     }
     assert_eq!(project.text("p", json!({"n": u64::MAX, "xs": []})), "18446744073709551615 ");
 }
+
+#[test]
+fn a_mustache_file_with_crlf_renders_lf() {
+    let file =
+        "---\r\ntemplate: {format: mustache}\r\n---\r\nHello {{name}}\r\n{{#on}}\r\nyes\r\n{{/on}}\r\nend";
+    let project = Project::new().file("prompts/p.prompty", file);
+    let rendered = project.render("p", json!({"name": "Ada", "on": true})).unwrap();
+    assert_eq!(rendered.text(), "Hello Ada\nyes\nend");
+}
+
+#[test]
+fn functions_without_a_call_print_nothing() {
+    let project = Project::with_template("<{{ dict }}{{ range }}{{ cycler }}>{{ range(2)|list }}");
+    assert_eq!(project.render("p", json!({})).unwrap().text(), "<>[0, 1]");
+}

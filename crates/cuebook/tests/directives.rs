@@ -129,7 +129,7 @@ fn every_byte_has_its_origin() {
         at = span.range.end;
         let text = &rendered.text()[span.range.clone()];
         match &span.origin {
-            Origin::Literal { source, range } => assert_eq!(&source.text()[range.clone()], text),
+            Origin::Literal { source, range, .. } => assert_eq!(&source.text()[range.clone()], text),
             Origin::Value { shown, emitted } => {
                 let names: Vec<&str> = shown.iter().map(|shown| shown.path.as_str()).collect();
                 match names.as_slice() {

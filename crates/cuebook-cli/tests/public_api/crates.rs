@@ -36,6 +36,8 @@ pub enum Found<'c> {
     Items(Address, Vec<&'c Item>),
     /// An item of a crate that is not here.
     Foreign(Address),
+    /// An item that a macro makes in a module that is here.
+    Made(Address),
 }
 
 /// No chain of re-exports is longer.
@@ -79,7 +81,12 @@ impl Crates {
             "self" => inside.to_vec(),
             "super" => inside[..inside.len() - 1].to_vec(),
             _ => {
-                return self.named(inside, first, rest, depth).or_else(|| self.outside(path, depth));
+                let is_module = !rest.is_empty()
+                    && self.module(inside).is_some_and(|module| module.modules.contains_key(first));
+                return self.named(inside, first, rest, depth).or_else(|| match is_module {
+                    true => Some(Found::Made(path.to_vec())),
+                    false => self.outside(path, depth),
+                });
             }
         };
         match rest {

@@ -11,6 +11,9 @@ use super::crates::{Address, Crates, Found, Module, is_left_out, is_public, name
 /// Crates whose types may be in signatures: they are re-exported.
 const ALLOWED: [&str; 5] = ["std", "core", "alloc", "serde", "serde_json"];
 
+/// Types of the language, whose constants have paths, as in `i64::MAX`.
+const PRIMITIVES: [&str; 6] = ["f64", "i64", "u32", "u64", "usize", "str"];
+
 pub struct Listing<'c> {
     crates: &'c Crates,
     lines: BTreeSet<String>,
@@ -68,7 +71,7 @@ impl<'c> Listing<'c> {
                             self.add(&inside, item, &path, Some(&found.name));
                         }
                     }
-                    Some(Found::Foreign(target)) => {
+                    Some(Found::Foreign(target) | Found::Made(target)) => {
                         self.lines.insert(format!("pub use {path}::{} = {}", found.name, target.join("::")));
                     }
                     None => {}
@@ -170,14 +173,49 @@ impl<'c> Listing<'c> {
 
     /// Notes types of other crates in a signature.
     fn note_foreign(&mut self, inside: &[String], path: &str, tokens: TokenStream) {
-        let mut words = Vec::new();
-        idents(tokens, &mut words);
-        for word in words.iter().filter(|word| word.starts_with(char::is_uppercase)) {
-            let Some(Found::Foreign(target)) = self.crates.resolve(inside, std::slice::from_ref(word)) else {
+        let mut named = Vec::new();
+        type_paths(tokens, &mut named);
+        for words in named {
+            let Some(Found::Foreign(target)) = self.crates.resolve(inside, &words) else { continue };
+            if PRIMITIVES.contains(&target[0].as_str()) {
                 continue;
-            };
+            }
             if target.len() > 1 && !ALLOWED.contains(&target[0].as_str()) {
                 self.foreign.entry(target.join("::")).or_default().insert(path.to_owned());
+            }
+        }
+    }
+}
+
+/// The paths of tokens that name a type, as `Zoned` and `jiff::Zoned`, each up to the type.
+fn type_paths(tokens: TokenStream, found: &mut Vec<Vec<String>>) {
+    let mut path: Vec<String> = Vec::new();
+    let mut colons = 0;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(word) => {
+                if colons != 2 {
+                    path.clear();
+                }
+                let is_known = path.last().is_some_and(|last| last.starts_with(char::is_uppercase));
+                let word = word.to_string();
+                if !is_known {
+                    path.push(word.clone());
+                    if word.starts_with(char::is_uppercase) {
+                        found.push(path.clone());
+                    }
+                }
+                colons = 0;
+            }
+            TokenTree::Punct(sign) if sign.as_char() == ':' => colons += 1,
+            TokenTree::Group(group) => {
+                type_paths(group.stream(), found);
+                colons = 0;
+                path.clear();
+            }
+            _ => {
+                colons = 0;
+                path.clear();
             }
         }
     }

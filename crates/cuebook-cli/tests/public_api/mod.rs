@@ -10,15 +10,25 @@ use std::path::Path;
 use listing::Listing;
 
 /// The crates whose API programs use.
-const LISTED: [&str; 3] = ["cuebook", "cuebook-template", "cuebook-run"];
+const LISTED: [&str; 6] =
+    ["cuebook", "cuebook-agent", "cuebook-hooks", "cuebook-lab", "cuebook-run", "cuebook-template"];
+
+/// The types of other crates that may be in signatures, and why.
+const FOREIGN: [(&str, &str); 3] = [
+    ("indexmap::IndexMap", "keeps the order of a file's keys, which the standard library has no map for"),
+    ("jiff::Timestamp", "a moment; the standard library has no calendar, and `cuebook::jiff` is the crate"),
+    ("jiff::Zoned", "a moment in a time zone, as for `jiff::Timestamp`"),
+];
 
 #[test]
 fn the_public_api_is_listed_and_has_examples() {
     let crates = crates::Crates::read(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
-    let mut changed = Vec::new();
+    let (mut changed, mut foreign) = (Vec::new(), std::collections::BTreeSet::new());
     for name in LISTED {
         let listed = Listing::of(&crates, name);
-        assert!(listed.lines().count() > 20, "{name} has more items than that");
+        assert!(listed.lines().count() > 5, "{name} has more items than that");
+        let types = listed.lines().skip_while(|line| !line.starts_with("# types")).skip(1);
+        foreign.extend(types.filter_map(|line| Some(line.split_once(": ")?.0.to_owned())));
         let file = crates.folder.join(name).join("api.txt");
         let known = std::fs::read_to_string(&file).unwrap_or_default();
         if known == listed {
@@ -33,6 +43,9 @@ fn the_public_api_is_listed_and_has_examples() {
         changed.extend(old.difference(&new).map(|line| format!("{name} - {line}")));
         changed.extend(new.difference(&old).map(|line| format!("{name} + {line}")));
     }
+    let explained: std::collections::BTreeSet<String> =
+        FOREIGN.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(foreign, explained, "each type of another crate in the API needs a reason in `FOREIGN`");
     let hint = "if that is meant: CUEBOOK_BLESS=1 cargo test -p cuebook-cli --test house public_api";
     assert!(changed.is_empty(), "the public API changed; {hint}\n{}", changed.join("\n"));
     assert_examples(&crates);
@@ -108,7 +121,8 @@ fn a_listing_names_what_programs_can_reach() {
     );
     write(
         "one/src/inner.rs",
-        "use jiff::Timestamp; #[derive(Debug)] #[non_exhaustive] pub struct Shown { pub at: Timestamp, hidden: u8 } \
+        "use jiff::Timestamp; #[derive(Debug)] #[non_exhaustive] pub struct Shown { pub at: Timestamp, pub now: Option<jiff::Zoned>, pub code: code::Made, hidden: u8 } \
+         mod code { codes! { Made } } \
          pub struct Unreachable; pub fn made(n: u8) -> Shown { todo!() } \
          impl Shown { pub fn name(&self) -> &str { \"\" } fn secret(&self) {} } impl Clone for Shown { }",
     );
@@ -121,9 +135,10 @@ fn a_listing_names_what_programs_can_reach() {
          pub enum one::open::Choice { A, B(u8) }\n\
          pub fn one::Shown::name(&self) -> &str\n\
          pub fn one::make(n: u8) -> Shown\n\
-         pub struct one::Shown { pub at: Timestamp, .. } #[derive(Debug)] #[non_exhaustive]\n\
+         pub struct one::Shown { pub at: Timestamp, pub now: Option<jiff::Zoned>, pub code: code::Made, .. } #[derive(Debug)] #[non_exhaustive]\n\
          pub trait one::Other { fn go(&self); }\n\
          # types of other crates\n\
-         jiff::Timestamp: one::Shown\n"
+         jiff::Timestamp: one::Shown\n\
+         jiff::Zoned: one::Shown\n"
     );
 }

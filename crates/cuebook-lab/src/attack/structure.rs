@@ -165,7 +165,7 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
 /// A literal whose bytes are not those of its file.
 pub(super) fn false_literal(rendered: &Rendered) -> Option<(String, Place)> {
     rendered.spans().find_map(|span| match &span.origin {
-        Origin::Literal { source, range } => {
+        Origin::Literal { source, range, changed: false } => {
             let text = &rendered.text()[span.range];
             let is_true = source.text().get(range.clone()) == Some(text);
             (!is_true).then(|| (text.to_owned(), source.place(range.clone())))

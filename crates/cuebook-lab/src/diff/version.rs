@@ -47,7 +47,7 @@ impl Files {
 
 impl<'n> Version<'n> {
     /// Finds a version in a book: by an id, a path, the source of a candidate (as `cuebook candidates` lists them), or
-    /// `PACK/ID`. Both versions of a comparison need the same clock, see [`super::moment`].
+    /// `PACK/ID`. Both versions of a comparison need the same clock, see [`super::stopped_clock`].
     pub fn find(book: &Book, wanted: &str, context: &Context, clock: &Arc<dyn Clock>) -> Result<Version<'n>> {
         let book = book.for_cases(Some(clock.clone()), DIGITS);
         let context = book.complete(context)?;

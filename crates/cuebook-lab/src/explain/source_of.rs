@@ -126,8 +126,9 @@ impl Piece {
     /// Its own origin: that of its span, and of an author's text only the part that was asked about.
     pub fn origin(&self) -> Origin {
         match (&self.span.origin, &self.place) {
-            (Origin::Literal { .. }, Some(place)) => {
-                Origin::Literal { source: place.source().clone(), range: place.range() }
+            (Origin::Literal { changed, .. }, Some(place)) => {
+                let source = place.source().clone();
+                Origin::Literal { source, range: place.range(), changed: *changed }
             }
             (origin, _) => origin.clone(),
         }
@@ -277,7 +278,7 @@ impl Explanation {
 /// The place that a part of a span leads back to. A literal is byte for byte what stands in the file, if nothing was left out.
 fn place_of(span: &Span, within: &Range<usize>) -> Option<Place> {
     match &span.origin {
-        Origin::Literal { source, range } if range.len() == span.range.len() => {
+        Origin::Literal { source, range, changed: false } if range.len() == span.range.len() => {
             let start = range.start + (within.start - span.range.start);
             Some(source.place(start..start + within.len()))
         }

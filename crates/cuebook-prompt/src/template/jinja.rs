@@ -117,9 +117,9 @@ impl Template {
         if let Some(known) = self.computed(source.name()) {
             return Ok(Some(known.template.clone()));
         }
-        let (template, unknown) = program::read(&self.program.environment, &source)?;
-        if let Some(error) = unknown {
-            return Err(errors::unknown(&source, &error));
+        let (template, unknown, error) = program::read(&self.program.environment, &source);
+        if let Some(error) = error.or_else(|| errors::unknown(&source, &unknown)) {
+            return Err(error);
         }
         let names = Names::of(&template);
         let (mut included_prompts, mut links) = (IncludedPrompts::default(), BTreeMap::new());
@@ -164,5 +164,5 @@ impl Template {
 
 /// Reads a template that stands alone, without what it names.
 pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
-    program::read(&settings.environment(), source).map(|_| ())
+    program::read(&settings.environment(), source).2.map_or(Ok(()), Err)
 }

@@ -97,6 +97,7 @@ impl MergedUnits {
                 Writer::Literal { unit, offset } => {
                     sink.literal(units + unit, offset + (begin - start as usize) as u32, bytes)?;
                 }
+                Writer::Changed { unit, change } => sink.changed(units + unit, change, bytes)?,
                 Writer::Value { unit, offset } => {
                     sink.begin_value(units + unit, offset);
                     sink.value(bytes)?;

@@ -17,6 +17,13 @@ pub enum Writer {
         /// Offset of the first byte.
         offset: u32,
     },
+    /// The author, whose text a filter changed.
+    Changed {
+        /// Index of the unit.
+        unit: u32,
+        /// The number of the change in the unit, as [`Unit::changed`](super::unit::Unit::changed) takes it.
+        change: u32,
+    },
     /// A value, written by the emission that is known by `offset`.
     Value {
         /// Index of the unit.
@@ -34,6 +41,13 @@ pub enum Writer {
         /// Index into the frames' names.
         frame: u32,
     },
+}
+
+impl Writer {
+    /// Whether an author wrote it.
+    pub fn is_author(self) -> bool {
+        matches!(self, Writer::Literal { .. } | Writer::Changed { .. })
+    }
 }
 
 /// A run of text with one writer. It ends where the next piece begins, which may be where it begins itself.
@@ -99,6 +113,11 @@ impl Sink {
     #[inline]
     pub fn literal(&mut self, unit: u32, offset: u32, text: &[u8]) -> Result<(), Full> {
         self.push(Writer::Literal { unit, offset }, text)
+    }
+
+    /// Writes what a filter made of text of the author.
+    pub fn changed(&mut self, unit: u32, change: u32, text: &[u8]) -> Result<(), Full> {
+        self.push(Writer::Changed { unit, change }, text)
     }
 
     /// From here on, values are written by this emission.

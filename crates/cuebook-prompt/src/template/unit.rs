@@ -218,6 +218,12 @@ impl Unit {
         self
     }
 
+    /// The text of the author that a filter made something else of.
+    pub fn changed(&self, change: u32) -> Range<usize> {
+        let known = self.late.as_ref().and_then(|late| late.changes.get(change as usize));
+        known.map_or(0..0, |range| range.start as usize..range.end as usize)
+    }
+
     /// The emission with this mark.
     pub fn emission(&self, mark: u32) -> Option<&Emission> {
         if let Some(late) = &self.late {
@@ -237,14 +243,21 @@ impl Unit {
 pub(crate) struct PrintedValues {
     /// The unit, the offset of the tag, and the origin of each.
     records: Vec<(u32, u32, Origin)>,
+    /// What the author wrote where a filter made something else of it.
+    changes: Vec<Range<u32>>,
     origins: Origins,
     units: Vec<Unit>,
     made: OnceLock<Vec<Emission>>,
 }
 
 impl PrintedValues {
-    pub(crate) fn new(records: Vec<(u32, u32, Origin)>, origins: Origins, units: Vec<Unit>) -> PrintedValues {
-        PrintedValues { records, origins, units, made: OnceLock::new() }
+    pub(crate) fn new(
+        records: Vec<(u32, u32, Origin)>,
+        changes: Vec<Range<u32>>,
+        origins: Origins,
+        units: Vec<Unit>,
+    ) -> PrintedValues {
+        PrintedValues { records, changes, origins, units, made: OnceLock::new() }
     }
 
     fn emissions(&self) -> &[Emission] {
@@ -272,6 +285,12 @@ impl PrintedValues {
     fn with_paths(&self, wider: impl Fn(&[String]) -> Vec<String>) -> PrintedValues {
         let wide = |known: &Emission| Emission { paths: wider(&known.paths), ..known.clone() };
         let made = OnceLock::from(self.emissions().iter().map(wide).collect::<Vec<_>>());
-        PrintedValues { records: Vec::new(), origins: Origins::default(), units: Vec::new(), made }
+        PrintedValues {
+            records: Vec::new(),
+            changes: self.changes.clone(),
+            origins: Origins::default(),
+            units: Vec::new(),
+            made,
+        }
     }
 }

@@ -281,7 +281,7 @@ impl<'r> Render<'r> {
             }
             StatementKind::Include(node) => self.include(cx, node, out)?,
             StatementKind::Import(node) => self.import(cx, node)?,
-            StatementKind::Do(value) => {
+            StatementKind::Do(value) | StatementKind::Broken(value) => {
                 self.eval(cx, value)?;
             }
             StatementKind::Break => return Ok(Flow::Break),

@@ -15,7 +15,7 @@ pub(super) fn escape<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 
 pub(super) fn forceescape<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let text = call.text()?;
-    Ok(Val::text(text.map(escape_html).safe(true), call.origin()))
+    Ok(Val::text(text.map_from(call.origin(), escape_html).safe(true), call.origin()))
 }
 
 pub(super) fn safe<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -133,7 +133,10 @@ pub(super) fn urlencode<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         (_, Some(pairs)) => pairs,
         (Value::Text(_), None) => {
             let text = call.text()?;
-            return Ok(Val::text(text.map(|text| quote_url(text, false)).safe(false), call.origin()));
+            return Ok(Val::text(
+                text.map_from(call.origin(), |text| quote_url(text, false)).safe(false),
+                call.origin(),
+            ));
         }
         _ => match call.render.items(&call.value) {
             Err(_) => return Ok(Val::text(quote_url(call.text()?.as_str(), false), call.origin())),

@@ -11,8 +11,8 @@ use crate::text::{Builder, Text};
 use crate::value::{Val, Value, type_error, type_name};
 
 fn mapped<'r>(call: &mut Call<'_, 'r>, change: impl Fn(&str) -> String) -> Result<Val<'r>> {
-    let text = call.text()?;
-    Ok(Val::text(text.map(change), call.origin()))
+    let (text, origin) = (call.text()?, call.origin());
+    Ok(Val::text(text.map_from(origin, change), origin))
 }
 
 pub(super) fn lower<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -23,25 +23,10 @@ pub(super) fn upper<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     mapped(call, str::to_uppercase)
 }
 
-/// A change that looks at the whole text. It keeps the pieces if it keeps the length of each.
+/// A change that looks at the whole text.
 fn whole<'r>(call: &mut Call<'_, 'r>, change: impl Fn(&str) -> String) -> Result<Val<'r>> {
-    let text = call.text()?;
-    let changed = change(text.as_str());
-    let origin = call.origin();
-    let Some(pieces) = text.pieces().filter(|_| changed.len() == text.as_str().len()) else {
-        return Ok(Val::text(Text::from(changed).safe(text.is_safe()), origin));
-    };
-    let mut builder = Builder::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        let end = pieces.get(at + 1).map_or(changed.len(), |next| next.start as usize);
-        let start = piece.start as usize;
-        match changed.get(start..end) {
-            Some(part) if part == &text.as_str()[start..end] => builder.mark(part, piece.mark),
-            Some(part) => builder.push(part, piece.mark.origin()),
-            None => return Ok(Val::text(Text::from(changed).safe(text.is_safe()), origin)),
-        }
-    }
-    Ok(builder.finish(origin, text.is_safe()))
+    let (text, origin) = (call.text()?, call.origin());
+    Ok(Val::text(text.map_whole(origin, change), origin))
 }
 
 pub(super) fn capitalize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

@@ -181,14 +181,15 @@ impl<'r> Method<'_, 'r> {
         let text = self.str();
         let all = |has: fn(char) -> bool| self.flag(!text.is_empty() && text.chars().all(has));
         match self.name {
-            "capitalize" => self.made(Text::from(python::capitalize(text))),
+            "capitalize" => self.made(self.text.map_whole(self.origin(), python::capitalize)),
             "casefold" => {
-                self.made(self.text.map(|text| text.to_lowercase().replace('ß', "ss").replace('ς', "σ")))
+                let fold = |text: &str| text.to_lowercase().replace('ß', "ss").replace('ς', "σ");
+                self.made(self.text.map_from(self.origin(), fold))
             }
-            "lower" => self.made(self.text.map(str::to_lowercase)),
-            "upper" => self.made(self.text.map(str::to_uppercase)),
-            "swapcase" => self.made(self.text.map(python::swap_case)),
-            "title" => self.made(Text::from(python::title(text))),
+            "lower" => self.made(self.text.map_from(self.origin(), str::to_lowercase)),
+            "upper" => self.made(self.text.map_from(self.origin(), str::to_uppercase)),
+            "swapcase" => self.made(self.text.map_from(self.origin(), python::swap_case)),
+            "title" => self.made(self.text.map_whole(self.origin(), python::title)),
             "isalnum" => all(char::is_alphanumeric),
             "isalpha" => all(char::is_alphabetic),
             "isascii" => self.flag(text.is_ascii()),

@@ -32,7 +32,7 @@ pub(crate) static METHODS: [Method; 67] = [
     row(
         "string",
         "capitalize()",
-        Mixes,
+        Maps,
         "The first character in upper case, all others in lower case.",
         ("{{ 'aBC'.capitalize() }}", "Abc"),
     ),
@@ -308,7 +308,7 @@ pub(crate) static METHODS: [Method; 67] = [
     row(
         "string",
         "title()",
-        Mixes,
+        Maps,
         "The first letter of every word in upper case.",
         ("{{ 'ab cd'.title() }}", "Ab Cd"),
     ),

@@ -151,8 +151,11 @@ impl<'t> Parser<'t> {
         if end.is_none() {
             // What is inside stays in the tree.
             self.unclosed = true;
-            let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
-            self.errors.push(error.at(opened).help(format!("add `{{% end{tag} %}}`")).opened(opened));
+            // An end tag that does not belong here was reported together with this tag.
+            if !self.errors.iter().any(|error| error.opening() == Some(opened)) {
+                let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
+                self.errors.push(error.at(opened).help(format!("add `{{% end{tag} %}}`")).opened(opened));
+            }
         }
         Ok((statements, end))
     }

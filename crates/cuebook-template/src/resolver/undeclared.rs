@@ -73,9 +73,10 @@ impl Search<'_, '_> {
             | StatementKind::Break
             | StatementKind::Continue
             | StatementKind::Block(_) => {}
-            StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
-                self.expression(value)
-            }
+            StatementKind::Emit(value)
+            | StatementKind::Do(value)
+            | StatementKind::Broken(value)
+            | StatementKind::Extends(value) => self.expression(value),
             StatementKind::If(branches, otherwise) => {
                 for (test, body) in branches {
                     self.expression(test);

@@ -188,10 +188,12 @@ fn wrong(output: &Output, template: &str, at: usize, letter: char, exact: bool) 
             let written = template.get(offset as usize..offset as usize + text.len());
             (written != Some(text)).then(|| format!("{text:?} is not at {offset}, there is {written:?}"))
         }
-        // A string that keeps its letters keeps its place, but `upper` and `lower` may have made these.
-        _ if exact && is_author && !template.contains("upper") && !template.contains("lower") => {
-            Some(format!("{letter:?} at {at} is the author's: {mark:?}"))
+        Mark::Changed { offset, length, .. } => {
+            let written = template.get(offset as usize..(offset + length) as usize).unwrap_or_default();
+            let found = written.to_lowercase().contains(&letter.to_lowercase().to_string());
+            (!found).then(|| format!("{letter:?} at {at} is not in {written:?} at {offset}"))
         }
+        _ if exact && is_author => Some(format!("{letter:?} at {at} is the author's: {mark:?}")),
         _ => None,
     }
 }

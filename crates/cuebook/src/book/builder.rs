@@ -1,10 +1,12 @@
 //! One render, said step by step.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Book;
+use super::cache::NameKind;
+use super::{Book, problems};
 use crate::error::{Error, Result};
 use crate::prepared::Prepared;
 use crate::render::Rendered;
@@ -28,19 +30,88 @@ use crate::variables::{Agent, Context, Problem, UnknownVariables, Variables};
 #[must_use = "nothing is rendered before `render`"]
 pub struct RenderBuilder<'b> {
     book: &'b Book,
-    prompt_id: String,
+    wanted: Wanted,
     variables: Variables,
     context: Context,
     /// The first values that could not be taken.
     fault: Option<Error>,
 }
 
+/// What is rendered.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Id(String),
+    File(PathBuf),
+}
+
+impl Wanted {
+    fn prepare(&self, book: &Book, context: &Context) -> Result<Arc<Prepared>> {
+        match self {
+            Wanted::Id(id) => book.prepare(id, context),
+            Wanted::File(path) => book.prepare_file(path, context),
+        }
+    }
+}
+
 impl Book {
     /// Begins a render of a prompt. Nothing is looked for before the end.
     pub fn prompt(&self, prompt_id: impl Into<String>) -> RenderBuilder<'_> {
+        self.begin(Wanted::Id(prompt_id.into()))
+    }
+
+    /// Begins a render of the prompt in a file or folder. Only a path that the program or its user chose may be given here: any file
+    /// can be read. [`Book::prompt`] takes ids and refuses paths.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("letter.prompty");
+    /// # std::fs::write(&path, "Dear {{ name }}").unwrap();
+    /// # let book = cuebook::Book::open(folder.path());
+    /// assert_eq!(book.file(&path).var("name", "Ada").render()?.text(), "Dear Ada");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn file(&self, path: impl Into<PathBuf>) -> RenderBuilder<'_> {
+        self.begin(Wanted::File(path.into()))
+    }
+
+    /// Renders the prompt in a file or folder, which the program or its user chose. It stays compiled, as a prompt with an id does.
+    ///
+    /// ```
+    /// # use cuebook::{Book, Context, Variables};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("letter.prompty");
+    /// # std::fs::write(&path, "Dear {{ name }}").unwrap();
+    /// let book = Book::open(folder.path());
+    /// let variables = Variables::new().set("name", "Ada");
+    /// let letter = book.render_file(&path, &variables, &Context::default())?;
+    /// assert_eq!(letter.text(), "Dear Ada");
+    /// assert!(book.render(path.to_str().unwrap(), &variables, &Context::default()).is_err());
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Book::render`].
+    pub fn render_file(
+        &self,
+        path: impl AsRef<Path>,
+        variables: &Variables,
+        context: &Context,
+    ) -> Result<Rendered> {
+        let path = path.as_ref();
+        let prepare = || self.prepare_file(path, context);
+        self.render_as(&path.to_string_lossy(), prepare, variables, context).map(|(_, rendered)| rendered)
+    }
+
+    fn prepare_file(&self, path: &Path, context: &Context) -> Result<Arc<Prepared>> {
+        let name = path.to_string_lossy();
+        self.prepare_as((NameKind::File, &name), context, || self.library.find_path(path))
+    }
+
+    fn begin(&self, wanted: Wanted) -> RenderBuilder<'_> {
         RenderBuilder {
             book: self,
-            prompt_id: prompt_id.into(),
+            wanted,
             variables: Variables::new(),
             context: Context::default(),
             fault: None,
@@ -138,7 +209,10 @@ impl RenderBuilder<'_> {
     pub fn render(self) -> Result<Rendered> {
         match self.fault {
             Some(error) => Err(error),
-            None => self.book.render(&self.prompt_id, &self.variables, &self.context),
+            None => match &self.wanted {
+                Wanted::Id(id) => self.book.render(id, &self.variables, &self.context),
+                Wanted::File(path) => self.book.render_file(path, &self.variables, &self.context),
+            },
         }
     }
 
@@ -150,7 +224,11 @@ impl RenderBuilder<'_> {
     pub fn validate(self) -> Result<Vec<Problem>> {
         match self.fault {
             Some(error) => Err(error),
-            None => self.book.validate(&self.prompt_id, &self.variables, &self.context),
+            None => {
+                let context = self.book.complete(&self.context)?;
+                let prepared = self.wanted.prepare(self.book, &context)?;
+                Ok(problems(&prepared, &self.variables, &context))
+            }
         }
     }
 
@@ -160,6 +238,6 @@ impl RenderBuilder<'_> {
     ///
     /// Whatever keeps the prompt from being found and read.
     pub fn prepare(self) -> Result<Arc<Prepared>> {
-        self.book.prepare(&self.prompt_id, &self.context)
+        self.wanted.prepare(self.book, &self.context)
     }
 }

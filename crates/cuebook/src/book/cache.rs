@@ -39,15 +39,25 @@ pub enum Freshness {
 /// What one compiled prompt is good for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
+    kind: NameKind,
     pub(super) wanted: String,
     /// The language that the caller asked for; `None` for the project's.
     pub(super) language: Option<String>,
     pub(super) strict: bool,
 }
 
+/// What a key names. An id is never a path, so the two have different keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum NameKind {
+    Id,
+    Directive,
+    File,
+}
+
 /// A key that owns nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeyRef<'w> {
+    pub(super) kind: NameKind,
     pub(super) wanted: &'w str,
     pub(super) language: Option<&'w str>,
     pub(super) strict: bool,
@@ -56,6 +66,7 @@ pub(super) struct KeyRef<'w> {
 impl Hash for KeyRef<'_> {
     /// As [`Key`] hashes.
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
         self.wanted.hash(state);
         self.language.hash(state);
         self.strict.hash(state);
@@ -64,13 +75,17 @@ impl Hash for KeyRef<'_> {
 
 impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
-        self.wanted == key.wanted && self.language == key.language.as_deref() && self.strict == key.strict
+        self.kind == key.kind
+            && self.wanted == key.wanted
+            && self.language == key.language.as_deref()
+            && self.strict == key.strict
     }
 }
 
 impl KeyRef<'_> {
     pub(super) fn to_key(self) -> Key {
         Key {
+            kind: self.kind,
             wanted: self.wanted.to_owned(),
             language: self.language.map(str::to_owned),
             strict: self.strict,

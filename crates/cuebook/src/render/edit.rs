@@ -217,7 +217,8 @@ impl<'t> Edit<'t> {
                 // An emission that wrote nothing changes nothing.
                 .filter(|piece| (self.pieces[*piece].start as usize) < self.end_of(*piece))
                 .all(|piece| {
-                    matches!(self.pieces[piece].writer, Writer::Literal { .. } | Writer::Frame { .. })
+                    let writer = self.pieces[piece].writer;
+                    writer.is_author() || matches!(writer, Writer::Frame { .. })
                 })
     }
 
@@ -423,7 +424,7 @@ mod tests {
         for (index, piece) in pieces.iter().enumerate() {
             let end = pieces.get(index + 1).map_or(length, |next| next.start as usize);
             let letter = match piece.writer {
-                Writer::Literal { .. } => 'L',
+                Writer::Literal { .. } | Writer::Changed { .. } => 'L',
                 Writer::Value { .. } => 'v',
                 Writer::Hook { .. } => 'h',
                 Writer::Frame { .. } => 'f',

@@ -17,6 +17,8 @@ pub enum Origin {
         source: Arc<Source>,
         /// Where in the source's text.
         range: Range<usize>,
+        /// Whether a filter such as `upper` changed what stands there.
+        changed: bool,
     },
     /// A value, or text that a template computed from values and literals.
     Value {
@@ -88,7 +90,7 @@ impl Origin {
     /// The place in an author's file that it leads back to.
     pub fn place(&self) -> Option<Place> {
         match self {
-            Origin::Literal { source, range } => Some(source.place(range.clone())),
+            Origin::Literal { source, range, .. } => Some(source.place(range.clone())),
             Origin::Value { emitted, .. } => Some(emitted.clone()),
             Origin::Rich { .. } | Origin::Hook { .. } | Origin::Frame { .. } => None,
         }
@@ -97,13 +99,17 @@ impl Origin {
     /// The origin as scripts see it. Offsets are bytes of the file.
     pub fn to_json(&self) -> Json {
         match self {
-            Origin::Literal { source, range } => {
+            Origin::Literal { source, range, changed } => {
                 let (line, column) = source.line_column(range.start);
                 let file = source.file_range(range.clone());
-                json!({
+                let mut literal = json!({
                     "kind": "literal", "file": source.name(), "start": file.start, "end": file.end,
                     "line": line, "column": column,
-                })
+                });
+                if *changed {
+                    literal["changed"] = true.into();
+                }
+                literal
             }
             Origin::Value { shown, emitted } => {
                 let file = emitted.source().file_range(emitted.range());

@@ -268,7 +268,13 @@ impl Rendered {
                 Origin::Literal {
                     source: unit.source().clone(),
                     range: unit.source_range(offset..offset + (end - start)),
+                    changed: false,
                 }
+            }
+            Writer::Changed { unit, change } => {
+                let (unit, _) = self.units.get(unit);
+                let range = unit.source_range(unit.changed(change));
+                Origin::Literal { source: unit.source().clone(), range, changed: true }
             }
             Writer::Value { unit, offset } => {
                 let (unit, _) = self.units.get(unit);
@@ -285,7 +291,9 @@ impl Rendered {
             }
         };
         let section = match piece.writer {
-            Writer::Literal { unit, .. } | Writer::Value { unit, .. } => self.units.get(unit).1.cloned(),
+            Writer::Literal { unit, .. } | Writer::Changed { unit, .. } | Writer::Value { unit, .. } => {
+                self.units.get(unit).1.cloned()
+            }
             Writer::Frame { frame } => self.units.frame(frame).and_then(|frame| frame.section.clone()),
             Writer::Hook { .. } => None,
         };

@@ -218,7 +218,7 @@ impl Rendered {
     }
 
     fn run(&self, range: std::ops::Range<usize>, writer: Writer, emission: Option<&Emission>) -> Run<'_> {
-        let literal = matches!(writer, Writer::Literal { .. } | Writer::Frame { .. });
+        let literal = writer.is_author() || matches!(writer, Writer::Frame { .. });
         let rich = match emission {
             Some(emission) => {
                 self.scope().rich_inputs().filter(|input| emission.can_show(&input.name)).collect()

@@ -72,7 +72,7 @@ fn is_attributed(output: &Output) -> Result<(), String> {
                 output.units[unit as usize].source().text()[offset as usize..].starts_with(text)
             }
             Writer::Value { unit, offset } => output.units[unit as usize].emission(offset).is_some(),
-            Writer::Hook { .. } | Writer::Frame { .. } => false,
+            Writer::Changed { .. } | Writer::Hook { .. } | Writer::Frame { .. } => false,
         };
         if start != at || !right {
             return Err(format!("{text:?} is not by {:?}", piece.writer));

@@ -134,7 +134,7 @@ pub(crate) fn assert_covered(rendered: &Rendered) {
     for span in rendered.spans() {
         assert_eq!(span.range.start, end, "spans leave a gap or overlap");
         end = span.range.end;
-        if let Origin::Literal { source, range } = &span.origin {
+        if let Origin::Literal { source, range, .. } = &span.origin {
             assert_eq!(
                 &source.text()[range.clone()],
                 &rendered.text()[span.range.clone()],

@@ -143,7 +143,7 @@ fn behind_marker(text: &str, pieces: &[Piece]) -> usize {
         let until = pieces.get(index + 1).map_or(text.len(), |next| next.start as usize);
         let Some(part) = text.get((piece.start as usize).max(first)..until) else { continue };
         // A line ends where an author ended it, and never in a value.
-        let is_literal = matches!(piece.writer, Writer::Literal { .. });
+        let is_literal = piece.writer.is_author();
         match part.find('\n').filter(|_| is_literal) {
             Some(newline) => {
                 atoms.push((true, &part[..newline]));

@@ -53,7 +53,7 @@ fn is_attributed(output: &Output) {
             }
             Writer::Value { unit, offset } => output.units[unit as usize].emission(offset).is_some(),
             Writer::Frame { frame } => output.units.frame(frame).is_some(),
-            Writer::Hook { .. } => false,
+            Writer::Changed { .. } | Writer::Hook { .. } => false,
         };
         assert!(start == at && is_true, "{text:?} is not by {:?}", piece.writer);
         at = end;

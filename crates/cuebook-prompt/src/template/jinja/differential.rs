@@ -93,6 +93,11 @@ pub(super) fn render_ours(case: &Case, settings: &Settings) -> Result<String, St
                 let range = unit.source_range(offset as usize..offset as usize + text.len());
                 assert_eq!(&unit.source().text()[range], text, "a literal that its file does not have");
             }
+            Writer::Changed { unit, change } => {
+                let unit = &output.units[unit as usize];
+                let range = unit.source_range(unit.changed(change));
+                assert!(!unit.source().text()[range].is_empty(), "changed text that its file does not have");
+            }
             Writer::Value { unit, offset } => {
                 assert!(
                     output.units[unit as usize].emission(offset).is_some(),

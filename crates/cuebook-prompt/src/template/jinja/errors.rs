@@ -28,12 +28,22 @@ pub(super) fn syntax(source: &Arc<Source>, error: &EngineError) -> Error {
     Error::new(ErrorKind::PromptRead, diagnostic)
 }
 
-/// A filter or test that does not exist.
-pub(super) fn unknown(source: &Arc<Source>, error: &EngineError) -> Error {
-    let diagnostic = Diagnostic::new(Code::UnknownFilter, error.message())
-        .at(place_in(source, error))
-        .hint_opt(error.hint().map(str::to_owned));
-    Error::new(ErrorKind::PromptRender, diagnostic)
+/// Filters and tests that do not exist.
+pub(super) fn unknown(source: &Arc<Source>, errors: &[EngineError]) -> Option<Error> {
+    errors.iter().fold(None, |all, error| {
+        let diagnostic = Diagnostic::new(Code::UnknownFilter, error.message())
+            .at(place_in(source, error))
+            .hint_opt(error.hint().map(str::to_owned));
+        Some(join(all, Error::new(ErrorKind::PromptRender, diagnostic)))
+    })
+}
+
+/// One error with the findings of both.
+pub(super) fn join(all: Option<Error>, next: Error) -> Error {
+    match all {
+        None => next,
+        Some(all) => next.diagnostics().iter().cloned().fold(all, Error::and),
+    }
 }
 
 fn place_in(source: &Arc<Source>, error: &EngineError) -> Place {

@@ -156,6 +156,8 @@ impl Lint<'_> {
             StatementKind::Continue => self.note(tag, "`{% continue %}`"),
             StatementKind::Break => self.note(tag, "`{% break %}`"),
             StatementKind::Do(_) => self.note(tag, "`{% do %}`"),
+            // The parser reports the tag.
+            StatementKind::Broken(_) => {}
             StatementKind::Generation(_) => self.note(tag, "`{% generation %}`"),
         }
     }
@@ -311,6 +313,20 @@ mod tests {
         ] {
             assert_eq!(found(source), none, "{source}");
         }
+    }
+
+    #[test]
+    fn a_half_typed_tag_is_no_finding() {
+        for source in [
+            "{{ user. }}",
+            "{{ a ~ b ~ }}",
+            "{% if x. %}{% endif %}",
+            "{{ f(x) | }} {{ y",
+            "{% for i in xs. %}",
+        ] {
+            assert_eq!(found(source), Vec::<String>::new(), "{source}");
+        }
+        assert_eq!(found("{{ a. }}{% do a %}"), ["`{% do %}`"]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use crate::template::unit::{Emission, Unit};
 pub struct Program {
     pub(super) environment: Environment,
     templates: Vec<Arc<Template>>,
-    /// The first filter or test of each template that does not exist.
-    unknown: Vec<Option<EngineError>>,
+    /// The filters and tests of each template that do not exist.
+    unknown: Vec<Vec<EngineError>>,
     pub(super) units: Arc<Vec<Unit>>,
     pub(super) names: Vec<Names>,
     /// Index of the unit by its source's name.
@@ -64,15 +64,16 @@ impl Program {
         };
         let mut units = Vec::new();
         let mut queue = VecDeque::from([main.clone()]);
-        let mut missing: Option<Error> = None;
+        let mut wrong: Option<Error> = None;
         while let Some(source) = queue.pop_front() {
             if program.index.contains_key(source.name()) {
                 continue;
             }
-            let (template, unknown) = match settings.salvage {
-                true => (program.environment.read(source.name(), source.text()).0, None),
-                false => read(&program.environment, &source)?,
-            };
+            let (template, mut unknown, error) = read(&program.environment, &source);
+            match settings.salvage {
+                true => unknown.clear(),
+                false => wrong = error.into_iter().fold(wrong, |all, next| Some(errors::join(all, next))),
+            }
             let found = Names::of(&template);
             for (number, reference) in found.references.iter().enumerate() {
                 let Some(candidates) = &reference.names else { continue };
@@ -100,10 +101,7 @@ impl Program {
                     None if reference.optional => {}
                     None => {
                         let diagnostic = missing_template(&source, reference, loader);
-                        missing = Some(match missing {
-                            None => Error::new(ErrorKind::PromptRead, diagnostic),
-                            Some(error) => error.and(diagnostic),
-                        });
+                        wrong = Some(errors::join(wrong, Error::new(ErrorKind::PromptRead, diagnostic)));
                     }
                 }
             }
@@ -113,7 +111,7 @@ impl Program {
             program.templates.push(Arc::new(template));
             program.unknown.push(unknown);
         }
-        if let Some(error) = missing {
+        if let Some(error) = wrong {
             return Err(error);
         }
         program.own = units.len();
@@ -170,8 +168,10 @@ impl Program {
     }
 
     fn usable(&self, unit: usize) -> Result<Option<&Arc<Template>>> {
-        if let (Some(Some(error)), Some(at)) = (self.unknown.get(unit), self.units.get(unit)) {
-            return Err(errors::unknown(at.source(), error));
+        if let (Some(unknown), Some(at)) = (self.unknown.get(unit), self.units.get(unit))
+            && let Some(error) = errors::unknown(at.source(), unknown)
+        {
+            return Err(error);
         }
         Ok(self.templates.get(unit))
     }
@@ -280,18 +280,16 @@ impl Program {
     }
 }
 
-/// Reads a template. What cannot be read is an error; a filter or test that does not exist is one of the render.
+/// Reads a template, as far as it can be read: the filters and tests that do not exist are errors of the render, all others of reading.
 pub(super) fn read(
     environment: &Environment,
     source: &Arc<Source>,
-) -> Result<(Template, Option<EngineError>)> {
+) -> (Template, Vec<EngineError>, Option<Error>) {
     let (template, errors) = environment.read(source.name(), source.text());
     let (unknown, wrong): (Vec<_>, Vec<_>) =
         errors.into_iter().partition(|error| error.kind() == EngineKind::Unknown);
-    match wrong.into_iter().next() {
-        Some(error) => Err(errors::syntax(source, &error)),
-        None => Ok((template, unknown.into_iter().next())),
-    }
+    let error = wrong.iter().fold(None, |all, next| Some(errors::join(all, errors::syntax(source, next))));
+    (template, unknown, error)
 }
 
 /// The unit of a template.

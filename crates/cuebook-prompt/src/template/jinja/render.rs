@@ -179,9 +179,14 @@ impl<'r> Running<'r> {
             })
             .collect();
         let mut records: Vec<(u32, u32, Origin)> = Vec::with_capacity(marked.len());
+        let mut changes = Vec::new();
         let outputs = self.outputs.into_inner();
         let mut writer = |mark: Mark| match mark {
             Mark::Data { unit, offset } | Mark::Constant { unit, offset } => Writer::Literal { unit, offset },
+            Mark::Changed { unit, offset, length } => {
+                changes.push(offset..offset + length);
+                Writer::Changed { unit, change: changes.len() as u32 - 1 }
+            }
             Mark::Frame => Writer::Frame { frame: FENCE },
             Mark::Value { unit, tag, origin } => {
                 records.push((unit, tag, origin));
@@ -196,7 +201,7 @@ impl<'r> Running<'r> {
             has_foreign |= matches!(piece.mark, Mark::Foreign { .. });
             pieces.push(Piece { start: piece.start, writer: writer(piece.mark) });
         }
-        let late = Arc::new(PrintedValues::new(records, origins, statics.clone()));
+        let late = Arc::new(PrintedValues::new(records, changes, origins, statics.clone()));
         let units: Arc<Vec<Unit>> =
             Arc::new(statics.into_iter().map(|unit| unit.with_late(late.clone())).collect());
         if !has_foreign {
@@ -221,6 +226,7 @@ impl<'r> Running<'r> {
                     None => Ok(()),
                 },
                 (_, Writer::Literal { unit, offset }) => sink.literal(unit, offset, bytes),
+                (_, Writer::Changed { unit, change }) => sink.changed(unit, change, bytes),
                 (_, Writer::Value { unit, offset }) => {
                     sink.begin_value(unit, offset);
                     sink.value(bytes)

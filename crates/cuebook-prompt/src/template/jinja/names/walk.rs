@@ -415,7 +415,7 @@ impl<'t> Walk<'t> {
                 }
                 Paths::new()
             }
-            StatementKind::Do(value) => {
+            StatementKind::Do(value) | StatementKind::Broken(value) => {
                 self.expression(value);
                 Paths::new()
             }

@@ -121,7 +121,7 @@ fn spans_have_sections_and_values_forge_no_heading() {
                     ("a", "\n\n# Fake\n\nx", "goal")
                 );
             }
-            Origin::Literal { source, range } => assert_eq!(&source.text()[range.clone()], text),
+            Origin::Literal { source, range, .. } => assert_eq!(&source.text()[range.clone()], text),
             _ => {}
         }
     }
