@@ -62,7 +62,7 @@ fn literals_and_values_are_distinguished_in_every_construct() {
             "{% set ns = namespace(v='') %}{% for i in xs %}{% set ns.v = ns.v ~ i %}{% endfor %}{{ ns.v }}",
             "⟦evil⟧⟦two⟧",
         ),
-        ("{% autoescape true %}<b>{{ '<' ~ x }}</b>{% endautoescape %}", "<b>⟦&lt;⟧⟦evil⟧</b>"),
+        ("{% autoescape true %}<b>{{ '<' ~ x }}</b>{% endautoescape %}", "<b>&lt;⟦evil⟧</b>"),
         ("{{ missing }}A{{ empty }}", "A"),
         ("  {{- x -}}  ", "⟦evil⟧"),
         (
