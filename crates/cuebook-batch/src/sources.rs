@@ -131,7 +131,7 @@ fn number(renders: &[(&str, &Rendered)]) -> u64 {
     for (judge, rendered) in renders {
         judge.hash(&mut hasher);
         for span in rendered.spans() {
-            if let Origin::Literal { source, range } = &span.origin {
+            if let Origin::Literal { source, range, .. } = &span.origin {
                 source.name().hash(&mut hasher);
                 source.file_range(range.clone()).hash(&mut hasher);
                 range.len().hash(&mut hasher);
@@ -146,7 +146,7 @@ fn sentences(judge: &str, rendered: &Rendered) -> Vec<Sentence> {
     let mut found: Vec<Sentence> = Vec::new();
     let mut seen = HashSet::new();
     for span in rendered.spans() {
-        let Origin::Literal { source, range } = &span.origin else { continue };
+        let Origin::Literal { source, range, .. } = &span.origin else { continue };
         let Some(text) = source.text().get(range.clone()) else { continue };
         for (at, sentence) in split(text) {
             let (line, _) = source.line_column(range.start + at);
