@@ -24,7 +24,7 @@ use cuebook::error::{did_you_mean, nearest};
 
 pub use batch::{BatchArgs, BatchCommand, DiffOutputsArgs, Order, ReportArgs, Via};
 pub use check::{CheckArgs, CheckOutput};
-pub use convert::{ConvertArgs, To};
+pub use convert::{ConvertArgs, To, Written};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
@@ -38,7 +38,9 @@ pub use thread::{
     RequestArgs, RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadForkArgs, ThreadListArgs,
     ThreadOptions, ThreadResumeArgs, ThreadShowArgs, ThreadTailArgs,
 };
-pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
+pub use trust::{
+    AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Signable, Sort, TrustCommand, VerifyArgs,
+};
 pub use worker::{QueueArgs, ThreadStartArgs, WorkerArgs, WorkerCommand, WorkerStatusArgs};
 
 /// Finds, checks, renders and runs prompts, and shows where every byte came from.

@@ -30,6 +30,7 @@ mod schema;
 mod search;
 mod show;
 mod sign;
+mod skills;
 mod stubs;
 mod studio;
 mod test;

@@ -349,3 +349,126 @@ Greet {{ name }}.
     }
     assert!(!err.contains("ZONE") && !err.contains("`${env:ENDPOINT}` refers"), "{err}");
 }
+
+fn check(project: &Project) -> (i32, String) {
+    let output = project.command("cuebook", project.path()).arg("check").output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn files_for_other_programs_carry_source_and_hash() {
+    let project = Project::new();
+    project.write("prompts/parts/tone.md", "Be {{ tone }}.");
+    project.write("prompts/house_rules/template.md", "Write tests. {% include 'parts/tone.md' %}\n");
+    project.write(
+        "prompts/house_rules/prompt.py",
+        "METADATA = {\"description\": \"How we write code.\"}\nVARIABLES = {\"optional\": [{\"name\": \"tone\", \"type\": \"string\", \"default\": \"kind\"}]}\n",
+    );
+    let (code, _, err) = run(&project, &["house_rules", "--to", "agents-md", "--out", "AGENTS.md"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(err.contains("`tone` is always \"kind\""), "{err}");
+    let text = read(&project, "AGENTS.md");
+    assert!(
+        text.starts_with("<!-- Written by `cuebook convert`")
+            && text.contains("cuebook-source: house_rules\n")
+    );
+    assert!(text.ends_with("-->\n\nWrite tests. Be kind.\n"), "{text}");
+    let (code, _, err) = run(&project, &["house_rules", "--to", "skill", "--out", ".claude/skills/"]);
+    assert_eq!(code, 0, "{err}");
+    let skill = read(&project, ".claude/skills/house-rules/SKILL.md");
+    assert!(skill.starts_with("---\nname: house-rules\ndescription: How we write code.\n"), "{skill}");
+    let (code, found) = check(&project);
+    assert_eq!((code, found.as_str()), (0, ""), "a new file fits its source");
+    // Something that is included has changed.
+    project.write("prompts/parts/tone.md", "Be very {{ tone }}.");
+    let (code, found) = check(&project);
+    assert_eq!((code, found.matches("error[CB530]").count()), (1, 2), "{found}");
+    assert!(found.contains("AGENTS.md") && found.contains(".claude/skills/house-rules/SKILL.md"), "{found}");
+    let again = ["house_rules", "--to", "skill", "--out", ".claude/skills/house-rules/SKILL.md", "--force"];
+    assert_eq!(run(&project, &again).0, 0);
+    project.write("AGENTS.md", text.replace("Write tests", "Write no tests"));
+    project.write("prompts/parts/tone.md", "Be {{ tone }}.");
+    let (_, found) = check(&project);
+    assert!(found.contains("changed by hand") && found.contains("out of date"), "{found}");
+    std::fs::remove_dir_all(project.path().join("prompts/house_rules")).unwrap();
+    let (_, found) = check(&project);
+    assert_eq!(found.matches("which is gone").count(), 2, "{found}");
+}
+
+#[test]
+fn a_literal_file_has_no_inputs_and_no_tags() {
+    let project = project();
+    project.write("prompts/q/template.md", "Write {% raw %}{{ name }}{% endraw %}.\n");
+    project.write("talk.prompty", "system:\nBe brief.\nuser:\nHi.\n");
+    project.write(
+        "prompts/p/prompt.py",
+        "VARIABLES = {\"required\": [{\"name\": \"name\", \"type\": \"string\"}]}\n",
+    );
+    for (prompt, expected) in [
+        ("p", "error[CB517]: the prompt needs `name`"),
+        ("q", "the written CLAUDE.md still has a template tag: `{{ name }}"),
+        ("talk.prompty", "error[CB517]: the prompt is 2 messages"),
+    ] {
+        let (code, _, err) = run(&project, &[prompt, "--to", "claude-md", "--out", "CLAUDE.md"]);
+        assert!(code == 1 && err.contains(expected), "{prompt}: {err}");
+        assert!(!project.path().join("CLAUDE.md").exists(), "{prompt}");
+    }
+}
+
+#[test]
+fn a_prompt_file_renders_what_its_source_renders() {
+    let project = Project::new();
+    project.write(
+        "prompts/greet/template.md",
+        "Greet {{ name }} in a {{ tone }} way, not {% raw %}{{ name }}{% endraw %}.\n",
+    );
+    project.write(
+        "prompts/greet/prompt.py",
+        "VARIABLES = {\"required\": [{\"name\": \"name\", \"type\": \"string\", \"description\": \"Who\"}],\n\"optional\": [{\"name\": \"tone\", \"type\": \"string\", \"default\": \"kind\"}]}\n",
+    );
+    let (code, _, err) = run(&project, &["greet", "--to", "prompt", "--out", "prompts/hello.prompt"]);
+    assert_eq!(code, 0, "{err}");
+    let render = |prompt: &str| {
+        let mut command = project.command("cuebook", project.path());
+        let output = command.args(["render", prompt, "--json", "--var", "name=Ann {{x}}"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let json: Json = serde_json::from_str(&text).unwrap_or_else(|_| {
+            panic!("{text}{}", String::from_utf8_lossy(&output.stderr));
+        });
+        json["rendered"]
+            .as_str()
+            .or(json["text"].as_str())
+            .unwrap_or_else(|| panic!("{json}"))
+            .trim()
+            .to_owned()
+    };
+    assert_eq!(render("hello"), format!("<<<dotprompt:role:system>>>{}", render("greet")));
+    assert!(render("hello").contains("a kind way, not {{ name }}."), "{}", render("hello"));
+    project.write("prompts/loop/template.md", "{% for x in xs %}{{ x }}{% endfor %}\n");
+    let (code, _, err) = run(&project, &["loop", "--to", "prompt"]);
+    assert!(code == 1 && err.contains("error[CB517]"), "{err}");
+}
+
+#[test]
+fn skills_and_prompt_files_can_be_converted() {
+    let project = Project::new();
+    project
+        .write("skills/sum/SKILL.md", "---\nname: sum\ndescription: Sums.\n---\nSum {{total}} in {%x%}.\n");
+    project.write("skills/sum/scripts/sum.py", "print(1)\n");
+    let (code, out, err) = run(&project, &["sum", "--to", "template"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("{% raw %}") && out.contains("{{total}}"), "{out}");
+    assert!(err.contains("the other files of the skill are left out: scripts/sum.py"), "{err}");
+    let (code, out, err) = run(&project, &["sum", "--to", "agents-md"]);
+    assert!(code == 0 && out.ends_with("Sum {{total}} in {%x%}.\n"), "{out}{err}");
+    project.write(
+        "prompts/hi.prompt",
+        "---\ninput:\n  schema:\n    name: string\n---\n{{role \"system\"}}Hi {{name}}.\n",
+    );
+    let (code, out, err) = run(&project, &["hi", "--to", "prompty"]);
+    assert!(code == 0 && out.ends_with("Hi {{ name }}."), "{out}{err}");
+    project.write("prompts/many.prompt", "Hi {{#each names}}{{this}}{{/each}}.\n");
+    let (code, _, err) = run(&project, &["many", "--to", "prompty"]);
+    assert!(code == 1 && err.contains("error[CB517]: the text has `{{#each names}}`"), "{err}");
+    assert!(err.contains("prompts/many.prompt:1:4"), "{err}");
+}

@@ -319,6 +319,8 @@ const NAMED: &[(&str, usize, &str)] = &[
     ),
     ("cuebook-lab/src/service/quick_fixes.rs", 1, "a Prompty 1 file is rewritten as a `.prompty` file"),
     ("cuebook-lab/src/service/layout.rs", 2, "an editor colours `.prompt` files and skills in other ways"),
+    ("cuebook-lab/src/check/written.rs", 1, "tags are text in a skill"),
+    ("cuebook-serve/src/skills.rs", 1, "clients list skills"),
     ("cuebook/src/prepared/render_warnings.rs", 1, "a `.prompty` file has one language"),
     ("cuebook-prompt/src/prompt.rs", 1, "a tree that a program built is one of sections"),
 ];

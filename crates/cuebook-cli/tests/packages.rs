@@ -6,7 +6,10 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value as Json;
 use support::Project;
@@ -347,7 +350,7 @@ fn wrong_sources_leave_nothing_behind() {
         (setup.url("@0123456789012345678901234567890123456789#pack"), "CB240", "0123456789"),
         (setup.url("@0123456#pack"), "CB240", "all 40 digits"),
         ("git+file:///nowhere/at/all".into(), "CB240", "does not appear to be a git repository"),
-        ("oci://example.com/team/prompts:1".into(), "CB239", "registry"),
+        ("oci://example.com/Team/prompts:1".into(), "CB239", "name of a repository"),
         ("https://example.com/a.zip".into(), "CB239", "download the archive"),
     ] {
         setup.fails(&["add", &source], code, words);
@@ -447,4 +450,215 @@ fn a_link_in_the_project_does_not_lead_a_package_out() {
     assert!(code == 1 && err.contains("skills"), "{err}");
     assert!(fs::read_dir(setup.project.path().join("../outside")).unwrap().next().is_none());
     assert!(!setup.exists("cuebook.lock"));
+}
+
+#[test]
+fn a_locked_pack_is_removed_from_both_or_not_at_all() {
+    let setup = Setup::new();
+    setup.done(&["add", "../sources/pack"]);
+    setup.fails(&["pack", "remove", "courtesy", "--yes"], "CB242", "cuebook remove courtesy");
+    assert!(setup.exists("user_data/packs/courtesy"));
+    setup.done(&["remove", "courtesy", "--yes"]);
+    setup.done(&["pack", "install", "../sources/pack"]);
+    setup.done(&["pack", "remove", "courtesy", "--yes"]);
+    assert!(!setup.exists("user_data/packs/courtesy"));
+}
+
+#[test]
+fn a_skill_that_is_not_locked_is_the_projects_own() {
+    let setup = Setup::new();
+    setup.done(&["add", "../sources/skill"]);
+    setup.project.write("skills/own/SKILL.md", "---\nname: own\ndescription: Ours\n---\nDo it.\n");
+    setup.done(&["sync", "--frozen"]);
+    fs::create_dir_all(setup.project.path().join("user_data/packs")).unwrap();
+    setup.project.write("user_data/packs/own/pack.json", "{\"pack_id\": \"own\"}");
+    setup.fails(&["sync", "--frozen"], "CB242", "the pack is not in cuebook.lock");
+}
+
+#[test]
+fn check_and_render_warn_about_a_changed_package() {
+    let setup = Setup::new();
+    setup.done(&["add", "../sources/skill"]);
+    assert!(!setup.done(&["check"]).contains("CB242"));
+    setup.project.write("skills/review/notes.md", "mine");
+    let found = setup.done(&["check"]);
+    assert!(found.contains("the package differs from cuebook.lock: notes.md"), "{found}");
+    let rendered = setup.done(&["render", "review"]);
+    assert!(rendered.contains("warning[CB242]") && rendered.contains("Look at {{ it }}."), "{rendered}");
+}
+
+#[test]
+fn files_that_are_no_longer_executable_are_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let setup = Setup::new();
+    let script = setup.project.path().join("../sources/skill/scripts/look.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let added = setup.done(&["add", "../sources/skill"]);
+    assert!(added.contains("not executable here: scripts/look.sh"), "{added}");
+    let copy = fs::metadata(setup.project.path().join("skills/review/scripts/look.sh")).unwrap();
+    assert_eq!(copy.permissions().mode() & 0o111, 0);
+}
+
+#[test]
+fn a_signed_skill_is_refused_after_any_of_its_files_changed() {
+    let setup = Setup::new();
+    setup.project.write("skills/own/SKILL.md", "---\nname: own\ndescription: Ours\n---\nDo {{it}}.\n");
+    setup.project.write("skills/own/scripts/do.sh", "echo do\n");
+    setup.fails(&["verify", "skill", "own"], "CB220", "cuebook sign skill own");
+    setup.done(&["keys", "generate", "--owner", "Ada"]);
+    assert!(setup.done(&["sign", "skill", "own"]).contains("signed skills/own with"));
+    assert!(setup.done(&["verify", "skill", "own"]).contains("verified, signed by"));
+    setup.done(&["render", "own"]);
+    setup.project.write("prompts/all.prompty", "---\nname: all\n---\n{% include 'prompt:own' %}");
+    assert!(setup.done(&["render", "all"]).contains("Do {{it}}."));
+    for (path, text) in [
+        ("skills/own/scripts/do.sh", "rm -r ~\n"),
+        ("skills/own/more.md", "More.\n"),
+        ("skills/own/SKILL.md", "---\nname: own\ndescription: Ours\n---\nDo it all.\n"),
+    ] {
+        setup.project.write(path, text);
+        for command in [&["verify", "skill", "own"][..], &["render", "own"], &["render", "all"]] {
+            setup.fails(command, "CB221", "was changed after it was signed");
+        }
+        let (code, out, _) = setup.run(&["check"]);
+        assert!(code == 1 && out.contains("CB221"), "{path}: {out}");
+        setup.done(&["sign", "skill", "*"]);
+        setup.done(&["verify", "skill", "own"]);
+    }
+    setup.fails(&["sign", "skill", "onw"], "CB116", "no skill has the name `onw`");
+}
+
+/// A registry on this machine that gives a token to everybody, with one package.
+struct Registry {
+    address: String,
+    manifest: Arc<Mutex<Vec<u8>>>,
+    layer: Arc<Mutex<Vec<u8>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Registry {
+    fn start(layer: Vec<u8>) -> Registry {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let registry = Registry {
+            address: address.clone(),
+            manifest: Arc::default(),
+            layer: Arc::new(Mutex::new(layer)),
+            asked: Arc::default(),
+        };
+        registry.publish();
+        let (manifest, layer, asked) =
+            (registry.manifest.clone(), registry.layer.clone(), registry.asked.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut head = String::new();
+                while reader.read_line(&mut head).is_ok_and(|read| read > 2) {}
+                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                let has_token = head.to_lowercase().contains("authorization: bearer tok-1");
+                asked.lock().unwrap().push(path.clone());
+                let (status, extra, body) = if path.starts_with("/token?") {
+                    ("200 OK", String::new(), b"{\"token\": \"tok-1\"}".to_vec())
+                } else if !has_token {
+                    let realm = format!(
+                        "WWW-Authenticate: Bearer realm=\"http://{address}/token\",service=\"r\"\r\n"
+                    );
+                    ("401 Unauthorized", realm, b"{}".to_vec())
+                } else if path.starts_with("/v2/team/review/manifests/") {
+                    ("200 OK", String::new(), manifest.lock().unwrap().clone())
+                } else if path.starts_with("/v2/team/review/blobs/") {
+                    ("200 OK", String::new(), layer.lock().unwrap().clone())
+                } else {
+                    ("404 Not Found", String::new(), b"{}".to_vec())
+                };
+                let mut stream = stream;
+                let head = format!(
+                    "HTTP/1.1 {status}\r\n{extra}Content-Length: {}\r\nConnection: close\r\n\r\n",
+                    body.len()
+                );
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+            }
+        });
+        registry
+    }
+
+    /// Makes a manifest for the layer.
+    fn publish(&self) {
+        let layer = self.layer.lock().unwrap();
+        let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
+        let digest = format!("sha256:{}", sha256(&layer));
+        let manifest = serde_json::json!({
+            "schemaVersion": 2, "layers": [{"mediaType": kind, "digest": digest, "size": layer.len()}],
+        });
+        *self.manifest.lock().unwrap() = manifest.to_string().into_bytes();
+    }
+
+    fn source(&self, rest: &str) -> String {
+        format!("oci://{}/team/review{rest}", self.address)
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    cuebook::sha256::hex(&cuebook::sha256::Sha256::digest(bytes))
+}
+
+fn archive(setup: &Setup, folder: &str) -> Vec<u8> {
+    let sources = setup.project.path().join("../sources");
+    let done = setup.project.command("tar", &sources).args(["czf", "layer.tar.gz", folder]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    fs::read(sources.join("layer.tar.gz")).unwrap()
+}
+
+#[test]
+fn a_package_of_a_registry_is_pinned_to_its_digest() {
+    let setup = Setup::new();
+    let registry = Registry::start(archive(&setup, "skill"));
+    let source = registry.source(":1.0");
+    let added = setup.json(&["add", &source]);
+    let digest = sha256(&registry.manifest.lock().unwrap());
+    assert_eq!((added["name"].as_str(), added["source"].as_str()), (Some("review"), Some(source.as_str())));
+    assert_eq!(added["commit"].as_str(), Some(digest.as_str()));
+    let asked = registry.asked.lock().unwrap().clone();
+    assert_eq!(asked[0], "/v2/team/review/manifests/1.0");
+    assert!(asked[1].contains("scope=repository") && asked[1].contains("service=r"), "{asked:?}");
+    setup.done(&["sync", "--frozen"]);
+    fs::remove_dir_all(setup.project.path().join("skills/review")).unwrap();
+    setup.done(&["sync"]);
+    let last =
+        registry.asked.lock().unwrap().iter().rfind(|path| path.contains("manifests")).unwrap().clone();
+    assert_eq!(last, format!("/v2/team/review/manifests/sha256:{digest}"));
+    setup.done(&["sync", "--frozen"]);
+    // The tag moves: an update takes the new version, and what was locked is gone.
+    setup.source("skill/SKILL.md", "---\nname: review\ndescription: Reviews code\n---\nLook twice.\n");
+    *registry.layer.lock().unwrap() = archive(&setup, "skill");
+    registry.publish();
+    fs::remove_dir_all(setup.project.path().join("skills/review")).unwrap();
+    setup.fails(&["sync"], "CB240", "another manifest");
+    setup.done(&["update", "review", "--yes"]);
+    assert_eq!(setup.run(&["render", "review"]).1.trim_end(), "Look twice.");
+}
+
+#[test]
+fn a_registry_that_sends_something_else_is_refused() {
+    let setup = Setup::new();
+    let registry = Registry::start(archive(&setup, "skill"));
+    let pinned = registry.source(&format!("@sha256:{}", "0".repeat(64)));
+    setup.fails(&["add", &pinned], "CB240", "another manifest");
+    let good = registry.layer.lock().unwrap().clone();
+    *registry.layer.lock().unwrap() = archive(&setup, "pack");
+    setup.fails(&["add", &registry.source(":1.0")], "CB240", "digest and size");
+    *registry.layer.lock().unwrap() = good;
+    for (manifest, words) in [
+        ("{\"manifests\": []}", "an index of several manifests"),
+        ("{\"layers\": []}", "has 0 layers"),
+        ("{\"layers\": [{\"mediaType\": \"text/plain\"}]}", "`text/plain`"),
+        ("{\"layers\": [{\"mediaType\": \"a.tar+gzip\", \"digest\": \"../x\", \"size\": 1}]}", "no SHA-256"),
+        ("nothing", "has 0 layers"),
+    ] {
+        *registry.manifest.lock().unwrap() = manifest.as_bytes().to_vec();
+        setup.fails(&["add", &registry.source(":1.0")], "CB240", words);
+    }
+    let missing = format!("oci://{}/team/other:1", registry.address);
+    setup.fails(&["add", &missing], "CB240", "404");
+    assert!(!setup.exists("cuebook.lock") && !setup.exists("skills"));
 }

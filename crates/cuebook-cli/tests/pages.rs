@@ -72,7 +72,7 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
 
 #[test]
 fn the_page_on_convert_is_true_and_short() {
-    topic("convert.md", 225);
+    topic("convert.md", 260);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_page_on_hooks_is_true_and_short() {
 
 #[test]
 fn the_page_on_mcp_is_true_and_short() {
-    topic("mcp.md", 150);
+    topic("mcp.md", 160);
 }
 
 #[test]

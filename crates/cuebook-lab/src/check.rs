@@ -16,11 +16,13 @@ mod permission;
 mod render_warnings;
 mod resolution;
 mod section;
+mod skill;
 mod speech;
 mod text;
 mod undeclared;
 mod unused;
 mod vocab;
+mod written;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZero;
@@ -59,7 +61,8 @@ const WHOLE_PROMPT_RULES: &[PromptRule] = &[block::check];
 /// A rule that looks at the library as a whole.
 type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
 
-const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check, vocab::check];
+const LIBRARY_RULES: &[LibraryRule] =
+    &[resolution::check, pack::check, partial::check, vocab::check, skill::check, written::check];
 
 /// As many prompts in one place are checked by several threads.
 const MANY: usize = 64;

@@ -10,6 +10,7 @@ mod built_in;
 mod cases;
 mod directive;
 mod draft;
+mod export;
 mod migrate;
 mod mustache;
 mod notation;
@@ -27,10 +28,12 @@ mod verify;
 use serde_json::{Value as Json, json};
 
 pub use built_in::BuiltIn;
+pub use export::{Export, Exported, Origin, export, origin_of};
+pub(crate) use export::{closure, tag_in};
 pub use report::{Entry, EntryKind, Report};
 
 use crate::book::Book;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::variables::{Context, UnknownVariables};
 use verify::Bench;
 
@@ -110,14 +113,7 @@ impl Conversion {
 
     /// An error if anything was lost or changed: everything that was.
     pub fn strictly(&self) -> Result<()> {
-        let findings: Vec<Diagnostic> =
-            self.report.losses().map(|entry| entry.finding.clone().severity(Severity::Error)).collect();
-        match findings.is_empty() {
-            true => Ok(()),
-            false => Err(Error::all(ErrorKind::PromptRead, findings)
-                .with("prompt_id", &self.prompt)
-                .with("report", self.report.to_json())),
-        }
+        self.report.strictly(&self.prompt)
     }
 }
 
@@ -185,6 +181,10 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
             files
         }
         BuiltIn::Directive => directive::write(&mut draft, category, &mut report)?,
+        BuiltIn::Dotprompt | BuiltIn::Skill => {
+            let message = format!("a {} is written by `convert::export`", target_text::noun(to));
+            return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::CannotConvert, message)));
+        }
     };
     let compared = bench.check(&draft, &files, &prefix, &mut report)?;
     let cases = cases::carry(&bench, &draft, &files, &mut report)?;

@@ -16,6 +16,7 @@ mod grant;
 mod hashed;
 mod key;
 mod line;
+mod package;
 mod project;
 mod purpose;
 mod seen;
@@ -32,6 +33,7 @@ pub use fence::tool_requests;
 pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};
+pub use package::{PUBLISHER_FILE, package_signer, sign_package};
 pub use project::{
     ProjectProgram, env_file_request, environment_of, holds_secrets, interpreter_request, is_inside,
     project_program,

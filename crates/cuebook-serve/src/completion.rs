@@ -87,7 +87,8 @@ fn of_prompt(
 
 fn item_ids(spaces: &Spaces, kind: ItemType) -> Result<Vec<String>, ErrorData> {
     if kind == ItemType::Knowledge {
-        return Ok(knowledge::all(spaces).map_err(|error| fault(&error))?.into_keys().collect());
+        let all = knowledge::all(spaces).map_err(|error| fault(&error))?;
+        return Ok(all.into_values().map(|located| located.id.as_str().to_owned()).collect());
     }
     let mut ids = Vec::new();
     for space in spaces.all() {

@@ -15,12 +15,12 @@ use serde_json::json;
 
 use crate::uri;
 
-/// Everything there is to know, by id.
+/// Everything there is to know, by address.
 pub(crate) fn all(spaces: &Spaces) -> Result<BTreeMap<String, Located>> {
     let mut found = BTreeMap::new();
     for space in spaces.all() {
         for located in spaces.walk(ItemType::Knowledge, space)? {
-            found.entry(located.id.as_str().to_owned()).or_insert(located);
+            found.entry(uri::of(located.id.as_str())).or_insert(located);
         }
     }
     Ok(found)

@@ -25,6 +25,7 @@ mod questions;
 mod request_slots;
 mod runtime;
 mod server;
+mod skills;
 mod stdio;
 mod studio;
 mod tasks;

@@ -34,17 +34,19 @@ use crate::request_slots::RequestSlots;
 use crate::tasks::TaskSettings;
 use crate::tools::Served;
 use crate::work::{at_once, blocking, gave_up, turn, watched};
-use crate::{completion, knowledge, prompts, questions, tasks, tools};
+use crate::{completion, knowledge, prompts, questions, skills, tasks, tools};
 
 /// Entries of a list that go into one answer.
 const PAGE: usize = 1000;
+
+/// Skills that go into one answer: every file of theirs is read.
+const PAGE_OF_SKILLS: usize = 100;
 
 /// How often it is looked whether a client that hears of changes is still there.
 const STILL_THERE: Duration = Duration::from_secs(60);
 
 /// What clients get about this server, for their model.
-const INSTRUCTIONS: &str =
-    "This server offers the prompts of a Cuebook library, and the project's knowledge items as resources.";
+const INSTRUCTIONS: &str = "This server offers the prompts and skills of a Cuebook library, and the project's knowledge items as resources.";
 
 /// Added if there are tools.
 const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute returns the instructions of a directive, or runs a tool that the user allowed; rye_load reads the file of an item.";
@@ -204,6 +206,7 @@ impl Server {
 fn page(
     names: Vec<String>,
     request: Option<PaginatedRequestParams>,
+    most: usize,
 ) -> Result<(Vec<String>, Option<String>), ErrorData> {
     let cursor = request.and_then(|request| request.cursor);
     let after = match &cursor {
@@ -216,7 +219,7 @@ fn page(
         },
     };
     let mut rest = names.into_iter().filter(|name| after.is_none_or(|after| name.as_str() > after));
-    let part: Vec<String> = rest.by_ref().take(PAGE).collect();
+    let part: Vec<String> = rest.by_ref().take(most).collect();
     let next = rest.next().and(part.last()).map(|last| format!("after:{last}"));
     Ok((part, next))
 }
@@ -230,7 +233,8 @@ impl ServerHandler for Server {
             .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
-            .enable_completions();
+            .enable_completions()
+            .enable_extensions_with(skills::capability());
         let has_tools = !self.0.tools.is_empty();
         let capabilities =
             if has_tools { capabilities.enable_tools().enable_tasks().build() } else { capabilities.build() };
@@ -299,7 +303,7 @@ impl ServerHandler for Server {
     ) -> Result<ListPromptsResult, ErrorData> {
         let book = self.0.book.clone();
         blocking(&self.1, move || {
-            let (ids, next) = page(prompts::ids(&book).map_err(|error| fault(&error))?, request)?;
+            let (ids, next) = page(prompts::ids(&book).map_err(|error| fault(&error))?, request, PAGE)?;
             let mut result =
                 ListPromptsResult::with_all_items(ids.iter().map(|id| prompts::listed(&book, id)).collect());
             result.next_cursor = next;
@@ -343,8 +347,13 @@ impl ServerHandler for Server {
         let server = self.clone();
         blocking(&self.1, move || {
             let all = knowledge::all(&server.0.spaces).map_err(|error| fault(&error))?;
-            let (ids, next) = page(all.keys().cloned().collect(), request)?;
-            let listed = ids.iter().filter_map(|id| all.get(id)).map(knowledge::listed).collect();
+            let skills = skills::all(&server.0.book).map_err(|error| fault(&error))?;
+            let (uris, next) = page(all.keys().cloned().chain(skills).collect(), request, PAGE)?;
+            let listed = uris.iter().filter_map(|uri| match all.get(uri) {
+                Some(located) => Some(knowledge::listed(located)),
+                None => skills::listed(&server.0.book, uri),
+            });
+            let listed = listed.collect();
             let mut result = ListResourcesResult::with_all_items(listed);
             result.next_cursor = next;
             Ok(result)
@@ -357,7 +366,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(vec![knowledge::template()]))
+        Ok(ListResourceTemplatesResult::with_all_items(vec![knowledge::template(), skills::template()]))
     }
 
     async fn read_resource(
@@ -368,10 +377,15 @@ impl ServerHandler for Server {
         let server = self.clone();
         blocking(&self.1, move || {
             let uri = &request.uri;
-            let item = knowledge::find(&server.0.spaces, uri).map_err(|error| match error.kind() {
-                cuebook::ErrorKind::ItemNotFound => no_resource(&error, uri),
+            let failed = |error: Error| match error.kind() {
+                ErrorKind::ItemNotFound => no_resource(&error, uri),
                 _ => fault(&error),
-            })?;
+            };
+            if skills::is_address(uri) {
+                let contents = skills::read(&server.0.book, uri).map_err(failed)?;
+                return Ok(ReadResourceResult::new(vec![contents]).into());
+            }
+            let item = knowledge::find(&server.0.spaces, uri).map_err(failed)?;
             if let Some(items) = &server.0.items {
                 items.verify(&item).map_err(|error| fault(&error))?;
             }
@@ -484,7 +498,17 @@ impl ServerHandler for Server {
         if request.method == "initialize" && questions::is_modern(&context) {
             return Err(ErrorData::method_not_found::<InitializeResultMethod>());
         }
-        Err(not_understood(&request.method))
+        let book = self.0.book.clone();
+        let params = request.params;
+        let result = match request.method.as_str() {
+            "skills/list" => {
+                let page = |names, request| page(names, request, PAGE_OF_SKILLS);
+                blocking(&self.1, move || skills::list(&book, params, page)).await
+            }
+            "skills/get" => blocking(&self.1, move || skills::get(&book, params.as_ref())).await,
+            method => Err(not_understood(method)),
+        };
+        result.map(CustomResult::new)
     }
 }
 
@@ -497,7 +521,7 @@ fn only_reads(tool: &str) -> Error {
 
 /// The error for any other request. A method of the protocol comes here if its parameters have a wrong shape.
 pub(crate) fn not_understood(method: &str) -> ErrorData {
-    const METHODS: [&str; 14] = [
+    const METHODS: [&str; 16] = [
         "initialize",
         "server/discover",
         "prompts/get",
@@ -505,6 +529,8 @@ pub(crate) fn not_understood(method: &str) -> ErrorData {
         "resources/list",
         "resources/read",
         "resources/templates/list",
+        "skills/get",
+        "skills/list",
         "subscriptions/listen",
         "tasks/cancel",
         "tasks/get",
@@ -533,7 +559,7 @@ mod tests {
         let mut all = Vec::new();
         let mut request = None;
         loop {
-            let (part, next) = page(names.clone(), request).unwrap();
+            let (part, next) = page(names.clone(), request, PAGE).unwrap();
             assert!(part.len() <= PAGE);
             all.extend(part);
             let Some(next) = next else { break };
@@ -541,6 +567,6 @@ mod tests {
         }
         assert_eq!(all, names);
         let foreign = PaginatedRequestParams::default().with_cursor(Some("42".into()));
-        assert_eq!(page(names, Some(foreign)).unwrap_err().code, ErrorCode::INVALID_PARAMS);
+        assert_eq!(page(names, Some(foreign), PAGE).unwrap_err().code, ErrorCode::INVALID_PARAMS);
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cuebook::{Result, files};
 
 use crate::git::Checkout;
+use crate::oci::Layer;
 use crate::source::Source;
 
 /// A package on this machine, kept for as long as it is looked at.
@@ -13,6 +14,8 @@ pub(crate) enum Fetched {
     Here(PathBuf),
     /// A commit of a git repository.
     Commit(Checkout),
+    /// An archive of a registry.
+    Layer(Layer),
 }
 
 impl Fetched {
@@ -29,6 +32,7 @@ impl Fetched {
                 }
             }
             Source::Git(git) => Checkout::fetch(git, commit, project).map(Fetched::Commit),
+            Source::Oci(oci) => Layer::fetch(oci, commit).map(Fetched::Layer),
         }
     }
 
@@ -37,14 +41,16 @@ impl Fetched {
         match self {
             Fetched::Here(path) => path,
             Fetched::Commit(checkout) => &checkout.path,
+            Fetched::Layer(layer) => &layer.path,
         }
     }
 
-    /// The commit.
+    /// The hash of the commit, or the digest of the manifest.
     pub fn commit(&self) -> Option<&str> {
         match self {
             Fetched::Here(_) => None,
             Fetched::Commit(checkout) => Some(&checkout.commit),
+            Fetched::Layer(layer) => Some(&layer.digest),
         }
     }
 }

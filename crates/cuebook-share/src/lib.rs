@@ -10,6 +10,7 @@
 mod fetch;
 pub mod git;
 mod lock;
+mod oci;
 mod packages;
 mod publisher;
 mod source;
@@ -17,4 +18,4 @@ mod source;
 pub use lock::{LOCK_FILE, LockedPackage, PackageKind, PackageLock};
 pub use packages::{Change, KeyState, PackageState, Packages};
 pub use publisher::sign;
-pub use source::{GitSource, Source};
+pub use source::{GitSource, OciSource, Source};

@@ -8,8 +8,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 /// Bytes of a source.
 const MAX_BYTES: usize = 2_000;
 /// The forms of a source, for hints.
-pub(crate) const FORMS: &str =
-    "write a folder, a .tar.gz, a .zip, git+https://HOST/REPOSITORY@TAG or git+file:///PATH@TAG";
+pub(crate) const FORMS: &str = "write a folder, a .tar.gz, a .zip, git+https://HOST/REPOSITORY@TAG, git+file:///PATH@TAG or oci://HOST/REPOSITORY:TAG";
 
 /// Where a package comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +17,21 @@ pub enum Source {
     Path(PathBuf),
     /// A git repository.
     Git(GitSource),
+    /// A repository of an OCI registry.
+    Oci(OciSource),
+}
+
+/// A repository of an OCI registry, and what of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OciSource {
+    /// The host, with its port if it has one.
+    pub host: String,
+    /// The name of the repository, with slashes.
+    pub repository: String,
+    /// The tag; `latest` if both are missing.
+    pub tag: Option<String>,
+    /// The digest of the manifest, as `sha256:…`.
+    pub digest: Option<String>,
 }
 
 /// A git repository, a revision, and a folder in it.
@@ -41,11 +55,7 @@ impl Source {
             return GitSource::read(text, url).map(Source::Git);
         }
         match text.split_once("://") {
-            Some(("oci", _)) => Err(wrong(
-                text,
-                "is in a registry, which Cuebook cannot read",
-                "use a git repository or an archive",
-            )),
+            Some(("oci", rest)) => OciSource::read(text, rest).map(Source::Oci),
             Some(("http" | "https", _)) if text.contains(".git") => {
                 Err(wrong(text, "is a web address", format!("for a git repository, write git+{text}")))
             }
@@ -82,8 +92,76 @@ impl fmt::Display for Source {
                 }
                 git.folder.as_ref().map_or(Ok(()), |folder| write!(f, "#{folder}"))
             }
+            Source::Oci(oci) => oci.fmt(f),
         }
     }
+}
+
+impl fmt::Display for OciSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "oci://{}/{}", self.host, self.repository)?;
+        self.tag.as_ref().map_or(Ok(()), |tag| write!(f, ":{tag}"))?;
+        self.digest.as_ref().map_or(Ok(()), |digest| write!(f, "@{digest}"))
+    }
+}
+
+impl OciSource {
+    fn read(text: &str, rest: &str) -> Result<OciSource> {
+        const FORM: &str = "write oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:…";
+        let Some((host, path)) = rest.split_once('/') else {
+            return Err(wrong(text, "names no repository", FORM));
+        };
+        let is_host = |host: &str| {
+            let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+            !host.is_empty() && host.bytes().all(known)
+        };
+        if !is_host(host) {
+            return Err(wrong(text, "has no host, or has a name or password in it", FORM));
+        }
+        let (path, digest) = match path.split_once('@') {
+            Some((path, digest)) => (path, Some(digest)),
+            None => (path, None),
+        };
+        if digest.is_some_and(|digest| !digest.strip_prefix("sha256:").is_some_and(is_sha256)) {
+            return Err(wrong(text, "has a digest that is not sha256: with 64 hexadecimal digits", FORM));
+        }
+        let (repository, tag) = match path.rsplit_once(':') {
+            Some((repository, tag)) => (repository, Some(tag)),
+            None => (path, None),
+        };
+        let is_part = |part: &str| {
+            let known =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+            part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.bytes().all(known)
+        };
+        if !repository.split('/').all(is_part) {
+            return Err(wrong(text, "has no valid name of a repository", FORM));
+        }
+        let is_tag = |tag: &str| {
+            let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+            (1..=128).contains(&tag.len()) && !tag.starts_with(['.', '-']) && tag.bytes().all(known)
+        };
+        if tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err(wrong(text, "has an invalid tag", FORM));
+        }
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let (host, repository) = (host.to_owned(), repository.to_owned());
+        Ok(OciSource { host, repository, tag: owned(tag), digest: owned(digest) })
+    }
+
+    /// Whether the registry runs on this machine: only then without encryption.
+    pub(crate) fn is_local(&self) -> bool {
+        let name = match self.host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((address, _)) => address,
+            None => self.host.split(':').next().unwrap_or_default(),
+        };
+        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// Whether a text is a SHA-256 in hexadecimal digits.
+pub(crate) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 impl GitSource {
@@ -195,6 +273,9 @@ mod tests {
             "git+https://example.com/team/prompts.git",
             "git+https://example.com/team/prompts.git@v1.2.0",
             "git+https://example.com:8443/prompts@feature/new#skills/review",
+            "oci://registry.example/team/prompts",
+            "oci://registry.example:5000/team/prompts:1.2.0",
+            "oci://127.0.0.1:5000/a:1@sha256:0123456789012345678901234567890123456789012345678901234567890123",
             "git+file:///srv/prompts@0123456789012345678901234567890123456789",
         ] {
             assert_eq!(Source::read(text).unwrap().to_string(), text);
@@ -210,7 +291,14 @@ mod tests {
             "",
             "a\nb",
             "https://example.com/a.zip",
-            "oci://example.com/a:1",
+            "oci://example.com",
+            "oci://example.com/",
+            "oci://ada:secret@example.com/a",
+            "oci://example.com/A",
+            "oci://example.com/../a",
+            "oci://example.com/a:",
+            "oci://example.com/a:-x",
+            "oci://example.com/a@sha256:12",
             "ftp://example.com/a",
             "git+ssh://example.com/a",
             "git+ext::sh",

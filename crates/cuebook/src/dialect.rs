@@ -11,7 +11,7 @@ pub mod dotprompt;
 pub mod prompty;
 mod reading;
 pub mod sections;
-mod skill;
+pub mod skill;
 pub mod template;
 
 pub use crate::notation::{knowledge, python, tool};

@@ -234,3 +234,11 @@ fn an_engine_that_passes_values_off_as_the_authors_is_found_out() {
     assert_eq!(second.what, "a part of the value of `name` is attributed to something else");
     assert_eq!(second.after, "an author");
 }
+
+#[test]
+fn a_skill_has_no_input_to_attack() {
+    let skill = "---\nname: p\ndescription: Sums.\n---\nSum {{x}}.\n\nsystem:\nObey {{y}}.\n";
+    let attack = attack_with(&[("skills/p/SKILL.md", skill)], json!({}));
+    assert_held(&attack);
+    assert_eq!(names(&attack).iter().filter(|name| **name != "all").count(), 0);
+}

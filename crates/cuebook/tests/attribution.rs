@@ -375,3 +375,14 @@ proptest! {
         prop_assert_eq!(literals(&x, &y), literals("harmless", "harmless"));
     }
 }
+
+#[test]
+fn the_text_of_a_skill_is_its_authors_wherever_it_is_included() {
+    let skill = "---\nname: sum\ndescription: Sums.\n---\nSum {{x}} and {%y%}.\n";
+    let template = "{{ x }}: {% include 'prompt:sum' %}";
+    let project = Project::with_template(template).file("skills/sum/SKILL.md", skill);
+    let rendered = project.render("p", json!({"x": "evil"})).unwrap();
+    assert_eq!(marked(&rendered).trim_end(), "⟦evil⟧: Sum {{x}} and {%y%}.");
+    let span = rendered.span_at(rendered.text().find("Sum").unwrap()).unwrap();
+    assert_eq!(span.origin.place().unwrap().file(), "skills/sum/SKILL.md");
+}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use cuebook_lab::convert::BuiltIn;
+use cuebook_lab::convert::{BuiltIn, Export};
 
 /// `convert`
 #[derive(Debug, Args)]
@@ -13,6 +13,8 @@ use cuebook_lab::convert::BuiltIn;
   cuebook convert support.prompty --to template --out prompts/support
   cuebook convert handbook --to directive --out .ai/directives/team/handbook.md
   cuebook convert greeting --to sections --strict                     fails if anything is lost
+  cuebook convert house_rules --to agents-md --out AGENTS.md          for other programs; `check` keeps it up to date
+  cuebook convert review --to skill --out .claude/skills/             writes .claude/skills/review/SKILL.md
 
 The report goes to stderr, or into the JSON output with --json. Exit code 1 if the new text differs for an unknown reason. Details: cuebook help convert")]
 pub struct ConvertArgs {
@@ -21,7 +23,7 @@ pub struct ConvertArgs {
     /// The target dialect
     #[arg(long, value_name = "DIALECT")]
     pub to: To,
-    /// Where to write it: a folder for a template, a file for other dialects; or an existing folder, for a file named after
+    /// Where to write it: a folder for a template or a skill, a file for other dialects; or an existing folder, for a file named after
     /// the prompt [default: stdout]
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
@@ -44,16 +46,37 @@ pub enum To {
     Sections,
     /// A directive.
     Directive,
+    /// A folder with SKILL.md.
+    Skill,
+    /// AGENTS.md.
+    AgentsMd,
+    /// CLAUDE.md.
+    ClaudeMd,
+    /// A .prompt file.
+    Prompt,
+}
+
+/// How a prompt is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Written {
+    /// As a prompt of the library, compared with its source.
+    Dialect(BuiltIn),
+    /// As a file for other programs, which says where it comes from.
+    Export(Export),
 }
 
 impl To {
-    /// The target dialect.
-    pub fn dialect(self) -> BuiltIn {
+    /// How it is written.
+    pub fn written(self) -> Written {
         match self {
-            To::Template => BuiltIn::Template,
-            To::Prompty => BuiltIn::Prompty,
-            To::Sections => BuiltIn::Sections,
-            To::Directive => BuiltIn::Directive,
+            To::Template => Written::Dialect(BuiltIn::Template),
+            To::Prompty => Written::Dialect(BuiltIn::Prompty),
+            To::Sections => Written::Dialect(BuiltIn::Sections),
+            To::Directive => Written::Dialect(BuiltIn::Directive),
+            To::Skill => Written::Export(Export::Skill),
+            To::AgentsMd => Written::Export(Export::AgentsMd),
+            To::ClaudeMd => Written::Export(Export::ClaudeMd),
+            To::Prompt => Written::Export(Export::Prompt),
         }
     }
 
@@ -63,7 +86,8 @@ impl To {
             To::Template => "",
             To::Prompty => ".prompty",
             To::Sections => ".sections.md",
-            To::Directive => ".md",
+            To::Directive | To::Skill | To::AgentsMd | To::ClaudeMd => ".md",
+            To::Prompt => ".prompt",
         }
     }
 }

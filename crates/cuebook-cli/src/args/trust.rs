@@ -25,6 +25,8 @@ pub enum Signable {
     Tool,
     /// A text to read
     Knowledge,
+    /// A folder with SKILL.md and all its files
+    Skill,
     /// A provider file or hooks file in .ai/config
     Config,
 }
@@ -36,7 +38,7 @@ impl Signable {
             Signable::Directive => Some(ItemType::Directive),
             Signable::Tool => Some(ItemType::Tool),
             Signable::Knowledge => Some(ItemType::Knowledge),
-            Signable::Config => None,
+            Signable::Skill | Signable::Config => None,
         }
     }
 }
@@ -210,7 +212,7 @@ pub struct SignArgs {
 
 Exit code 1 if a signature is missing, invalid or not trusted.")]
 pub struct VerifyArgs {
-    /// A type and an id, or the path of a file [default: everything]
+    /// A type (directive, tool, knowledge or skill) and an id, or the path of a file [default: everything]
     #[arg(value_name = "TYPE ID|PATH", num_args = 0..=2)]
     pub what: Vec<String>,
     /// Accept this version of the item although a newer one was used before

@@ -10,6 +10,7 @@ use cuebook_lab::check::Report;
 use cuebook_run::provider::Providers;
 use serde_json::Value as Json;
 
+use super::packages;
 use crate::args::{CheckArgs, CheckOutput, Options};
 use crate::ci::{self, Repository};
 use crate::output::{Outcome, print_json, say, unless_closed};
@@ -34,6 +35,7 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
     let mut checked = checked?;
     if args.targets.is_empty() {
         checked.findings.extend(providers(&book));
+        checked.findings.extend(packages::differences(&book, None).unwrap_or_else(Error::into_diagnostics));
     }
     for finding in &mut checked.findings {
         if args.deny.iter().any(|denied| denied.covers(finding)) {

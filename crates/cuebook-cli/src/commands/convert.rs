@@ -7,17 +7,21 @@ use std::process::ExitCode;
 use cuebook::error::{printable, shell_word};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_lab::BookExt;
-use cuebook_lab::convert::{BuiltIn, Conversion, EntryKind, OutFile, Target};
+use cuebook_lab::convert::{BuiltIn, Conversion, EntryKind, Export, OutFile, Report, Target, export};
 use serde_json::json;
 
 use super::with_choice;
-use crate::args::{ConvertArgs, Options, To};
+use crate::args::{ConvertArgs, Options, To, Written};
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
 
 pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     let book = options.book()?;
+    let dialect = match args.to.written() {
+        Written::Dialect(dialect) => dialect,
+        Written::Export(to) => return run_export(&book, args, to, options),
+    };
+    let mut target = Target::new(dialect);
     let place = args.out.as_deref().map(|out| Destination::of(out, args.to)).transpose()?;
-    let mut target = Target::new(args.to.dialect());
     if let Some(place) = &place {
         (target.name, target.category) = (place.name.clone(), category(&place.folder));
     }
@@ -26,7 +30,10 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
         conversion.strictly()?;
     }
     let written = match &place {
-        Some(place) => write(&conversion, place, args.force)?,
+        Some(place) => {
+            let files: Vec<&OutFile> = conversion.files.iter().chain(&conversion.cases).collect();
+            write(&files, &place.folder, args.force)?
+        }
         None => Vec::new(),
     };
     if options.json {
@@ -62,6 +69,73 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     Ok(code(&conversion))
 }
 
+/// Writes a file for other programs.
+fn run_export(book: &Book, args: &ConvertArgs, to: Export, options: &Options) -> Outcome {
+    let place = args.out.as_deref().map(|out| ExportPlace::of(out, to, args.to.ending())).transpose()?;
+    let name = place.as_ref().and_then(|place| place.name.as_deref());
+    let exported = with_choice(book, options, || export(book, &args.prompt, to, name))?;
+    if args.strict {
+        exported.report.strictly(&exported.prompt)?;
+    }
+    let written = match &place {
+        Some(place) => {
+            let path = place.file.clone().unwrap_or_else(|| exported.path.clone());
+            write(&[&OutFile { path, text: exported.text.clone() }], &place.folder, args.force)?
+        }
+        None => Vec::new(),
+    };
+    if options.json {
+        let mut object = exported.to_json();
+        object["written"] = json!(written);
+        print_json(&object)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match &place {
+        Some(_) => written.iter().for_each(|path| say(format_args!("wrote {}", printable(path)))),
+        None => print_text(&exported.text)?,
+    }
+    print_findings(exported.report.entries.iter().map(|entry| &entry.finding));
+    say(losses(&exported.report));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where a file for other programs goes.
+struct ExportPlace {
+    folder: PathBuf,
+    /// The name of the skill or of the `.prompt` file, if the user chose it.
+    name: Option<String>,
+    /// The name of the file, if the user chose it.
+    file: Option<String>,
+}
+
+impl ExportPlace {
+    fn of(out: &Path, to: Export, ending: &str) -> Result<ExportPlace> {
+        let text = out.to_string_lossy();
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let parent = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+        if text.ends_with('/') || (out.is_dir() && !(to == Export::Skill && out.join("SKILL.md").exists())) {
+            return Ok(ExportPlace { folder: out.to_owned(), name: None, file: None });
+        }
+        let file = name(out);
+        match (to, &file) {
+            (Export::Skill, Some(file)) => {
+                let folder = if file == "SKILL.md" { parent(out) } else { out.to_owned() };
+                let file = name(&folder).map(|name| format!("{name}/SKILL.md"));
+                Ok(ExportPlace { name: name(&folder), folder: parent(&folder), file })
+            }
+            (_, Some(file)) if file.ends_with(ending) && file.len() > ending.len() => {
+                let name = file.strip_suffix(ending).map(str::to_owned);
+                Ok(ExportPlace { folder: parent(out), name, file: Some(file.clone()) })
+            }
+            _ => {
+                let message = format!("--out names a file that does not end in `{ending}`");
+                let hint = format!("write --out NAME{ending}, or name an existing folder");
+                Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
+            }
+        }
+    }
+}
+
 /// A result that says something else, for no reason that is known, is a failure.
 fn code(conversion: &Conversion) -> ExitCode {
     if conversion.differs { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -88,14 +162,7 @@ fn report_conflict(book: &Book, conversion: &Conversion, category: &str) {
 
 /// What became of it, in a line.
 fn summary(conversion: &Conversion) -> String {
-    let count = |fate: EntryKind| conversion.report.entries.iter().filter(|entry| entry.fate == fate).count();
-    let (lost, changed) = (count(EntryKind::Lost), count(EntryKind::Changed));
-    let losses = match (lost, changed) {
-        (0, 0) => "nothing is lost".to_owned(),
-        (lost, 0) => format!("{lost} lost"),
-        (0, changed) => format!("{changed} changed"),
-        (lost, changed) => format!("{lost} lost, {changed} changed"),
-    };
+    let (losses, lossless) = (losses(&conversion.report), conversion.report.is_lossless());
     let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
     let renders = match conversion.compared {
         1 => "1 test render matches".to_owned(),
@@ -107,8 +174,19 @@ fn summary(conversion: &Conversion) -> String {
     };
     match &conversion.uncompared {
         Some(why) => format!("{apart}{losses}; {why}"),
-        None if lost + changed == 0 => format!("{apart}{losses}: {renders}"),
+        None if lossless => format!("{apart}{losses}: {renders}"),
         None => format!("{apart}{losses}; otherwise {renders}{without}"),
+    }
+}
+
+/// How much was lost or changed.
+fn losses(report: &Report) -> String {
+    let count = |fate: EntryKind| report.entries.iter().filter(|entry| entry.fate == fate).count();
+    match (count(EntryKind::Lost), count(EntryKind::Changed)) {
+        (0, 0) => "nothing is lost".to_owned(),
+        (lost, 0) => format!("{lost} lost"),
+        (0, changed) => format!("{changed} changed"),
+        (lost, changed) => format!("{lost} lost, {changed} changed"),
     }
 }
 
@@ -176,9 +254,8 @@ fn category(folder: &Path) -> String {
 }
 
 /// Writes the files, or none of them.
-fn write(conversion: &Conversion, place: &Destination, force: bool) -> Result<Vec<String>> {
-    let files: Vec<&OutFile> = conversion.files.iter().chain(&conversion.cases).collect();
-    let paths: Vec<PathBuf> = files.iter().map(|file| place.folder.join(&file.path)).collect();
+fn write(files: &[&OutFile], folder: &Path, force: bool) -> Result<Vec<String>> {
+    let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
     let there: Vec<bool> = paths.iter().map(|path| path.symlink_metadata().is_ok()).collect();
     if let Some((path, _)) = paths.iter().zip(&there).find(|(_, there)| **there && !force) {
         let message = "the file exists; nothing was written";

@@ -9,8 +9,10 @@ use std::process::ExitCode;
 use cuebook::error::{printable, shell_word};
 use cuebook::library::StagedPackage;
 use cuebook::trust::Approval;
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_share::{Change, KeyState, LOCK_FILE, LockedPackage, PackageKind, Packages, Source};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use cuebook_share::{
+    Change, KeyState, LOCK_FILE, LockedPackage, PackageKind, PackageState, Packages, Source,
+};
 use serde_json::{Value as Json, json};
 
 pub use sync::run as sync;
@@ -95,8 +97,9 @@ fn introduce(change: &Change<'_>) {
         say("");
     }
     let version = version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let what = if matches!(change.package.source, Source::Oci(_)) { "digest" } else { "commit" };
     let commit =
-        commit.as_deref().map(|hash| format!(", commit {}", &hash[..12.min(hash.len())])).unwrap_or_default();
+        commit.as_deref().map(|hash| format!(", {what} {}", &hash[..12.min(hash.len())])).unwrap_or_default();
     let plural = if files == 1 { "" } else { "s" };
     say(format_args!(
         "{}{} ({}): {files} file{plural}, {bytes} bytes{commit}",
@@ -107,6 +110,36 @@ fn introduce(change: &Change<'_>) {
     for path in skipped {
         say(format_args!("  left out {}", printable(path)));
     }
+    if let StagedPackage::Skill(skill) = &change.staged {
+        for path in skill.executables() {
+            say(format_args!("  not executable here: {} (name its interpreter to run it)", printable(path)));
+        }
+    }
+}
+
+/// Packages whose files differ from the lockfile, as warnings; only the one that a prompt came from, if its place is given.
+pub fn differences(book: &Book, source: Option<&str>) -> Result<Vec<Diagnostic>> {
+    let packages = Packages::look(book)?;
+    let mut found = Vec::new();
+    for package in packages.lock().packages() {
+        let folder = package.kind.folder(&package.name);
+        if source.is_some_and(|source| !format!("{source}/").starts_with(&format!("{folder}/"))) {
+            continue;
+        }
+        let message = match packages.state(package)? {
+            PackageState::Same => continue,
+            PackageState::Missing => format!("the package is in {LOCK_FILE}, but is not installed"),
+            PackageState::Changed { added, removed, changed } => {
+                let files = [added, removed, changed].concat();
+                format!("the package differs from {LOCK_FILE}: {}", files.join(", "))
+            }
+        };
+        let hint =
+            format!("restore it: cuebook sync; or take its new version: cuebook update {}", package.name);
+        let diagnostic = Diagnostic::new(Code::PackagesDiffer, message).severity(Severity::Warning);
+        found.push(diagnostic.file(folder).hint(hint));
+    }
+    Ok(found)
 }
 
 /// Makes sure that the user accepts a publisher's key that is new.

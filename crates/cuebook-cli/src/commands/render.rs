@@ -10,7 +10,7 @@ use cuebook::source::Source;
 use cuebook::template::jinja::{Loader, Template};
 use serde_json::json;
 
-use super::explain;
+use super::{explain, packages};
 use crate::args::{FileStyle, Format, Options, RenderArgs};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
@@ -25,6 +25,7 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     let rendered = explanation.rendered();
     if !options.json {
         print_findings(rendered.notes());
+        print_findings(&packages::differences(&book, Some(&rendered.prompt().source))?);
         explain::mention_fit(rendered);
         let found = explanation.prepared().findings();
         if found > 0 {

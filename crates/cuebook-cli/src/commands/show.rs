@@ -75,6 +75,10 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
         writeln!(out, "tools     {}", printable(&tools.join(", ")))?;
     }
+    if let Some(names) = prompt.metadata.extra.get("allowed-tools").and_then(|names| names.as_array()) {
+        let names: Vec<&str> = names.iter().filter_map(|name| name.as_str()).collect();
+        writeln!(out, "allowed   {}", printable(&names.join(", ")))?;
+    }
     if !prompt.outputs.is_empty() {
         let outputs: Vec<String> = prompt
             .outputs

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cuebook::actions::sign::{SignRequest, Signed, sign};
+use cuebook::dialect::skill::SkillFolder;
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
@@ -12,14 +13,19 @@ use cuebook_run::provider::ProviderFile;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::args::{Options, SignArgs};
+use super::skills;
+use crate::args::{Options, SignArgs, Signable};
 use crate::output::{Outcome, print_json, say};
 use crate::progress::Progress;
 
 pub fn run(args: &SignArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
     let trust = Trust::new(&spaces);
-    let Some(kind) = args.kind.item() else { return config(Path::new(&args.id), &spaces, options) };
+    let kind = match (args.kind.item(), args.kind) {
+        (Some(kind), _) => kind,
+        (None, Signable::Skill) => return sign_skills(&args.id, &spaces, options),
+        (None, _) => return config(Path::new(&args.id), &spaces, options),
+    };
     let space = SpaceKind::from(args.space);
     let request = SignRequest::new(kind, &args.id).in_space(space);
     let name = match request.is_pattern() {
@@ -51,6 +57,23 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
         say(format_args!("warning: {warning}"));
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Signs skills of the project and the user, each with all its files.
+fn sign_skills(id: &str, spaces: &Spaces, options: &Options) -> Outcome {
+    let book = options.book()?;
+    let key = SigningKey::load(spaces)?;
+    let found = if id == "*" { skills::own(&book)? } else { vec![skills::named(&book, id)?] };
+    for skill in &found {
+        skill.sign(&key)?;
+    }
+    let fingerprint = key.public().fingerprint();
+    let names: Vec<&str> = found.iter().map(SkillFolder::shown).collect();
+    match options.json {
+        true => print_json(&json!({"status": "signed", "skills": names, "fingerprint": fingerprint}))?,
+        false => names.iter().for_each(|name| say(format_args!("signed {name} with {fingerprint}"))),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Signs a file that says how threads run: of a provider, or of hooks. Like items, only what would work is signed.

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::dialect::skill::{SkillFolder, SkillSignature};
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
 use cuebook::limits::FILE_BYTES;
-use cuebook::trust::{Power, Trust, Verified};
+use cuebook::trust::{PUBLISHER_FILE, Power, Trust, Verified};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
 
+use super::skills;
 use crate::args::{Options, VerifyArgs};
 use crate::output::{Outcome, print_findings, print_json, say};
 use crate::progress::Progress;
@@ -37,6 +39,11 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
             };
             show(&name, &verified, options)
         }
+        [kind, id, ..] if kind == "skill" => {
+            let book = options.book_unreviewed()?;
+            let skill = skills::named(&book, id)?;
+            show_skill(&skill, skill.signature(book.library().trust())?, options)
+        }
         [kind, id, ..] => {
             let kind = kind_named(kind)?;
             let id = ItemId::new(id)?;
@@ -48,10 +55,42 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
     }
 }
 
+/// What is known about the signature of a skill. Exit code 1 unless a trusted key signed it.
+fn show_skill(skill: &SkillFolder, signature: SkillSignature, options: &Options) -> Outcome {
+    let (code, message, hint, key) = match &signature {
+        SkillSignature::Trusted(key, owner) => {
+            let owner = owner.as_deref().map(|owner| format!(" ({})", printable(owner))).unwrap_or_default();
+            if options.json {
+                let fingerprint = key.fingerprint();
+                print_json(
+                    &json!({"status": "verified", "file": skill.shown(), "fingerprint": fingerprint}),
+                )?;
+            } else {
+                say(format_args!("{}: verified, signed by {}{owner}", skill.shown(), key.fingerprint()));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        SkillSignature::Unknown(key) => (
+            Code::UntrustedKey,
+            "the skill is intact, but you do not trust the key that signed it",
+            format!("its key is in {}/{PUBLISHER_FILE}: cuebook trust add", skill.shown()),
+            key.fingerprint().to_owned(),
+        ),
+        SkillSignature::Unsigned => (
+            Code::Unsigned,
+            "the skill is not signed",
+            format!("if you trust it, sign it: cuebook sign skill {}", skill.name()),
+            String::new(),
+        ),
+    };
+    let diagnostic = Diagnostic::new(code, message).file(skill.shown()).hint(hint);
+    Err(Error::new(ErrorKind::Integrity, diagnostic).with("fingerprint", key).into())
+}
+
 fn kind_named(name: &str) -> Result<ItemType> {
     ItemType::named(name).ok_or_else(|| {
         let near = did_you_mean(&nearest(name, ItemType::ALL.map(ItemType::as_str)));
-        let hint = near.unwrap_or_else(|| "write directive, tool or knowledge".to_owned());
+        let hint = near.unwrap_or_else(|| "write directive, tool, knowledge or skill".to_owned());
         let diagnostic = Diagnostic::new(Code::BadInput, format!("unknown item type `{name}`"));
         Error::new(ErrorKind::Usage, diagnostic.hint(hint))
     })

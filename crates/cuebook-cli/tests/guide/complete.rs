@@ -33,6 +33,7 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("prompty.md", "cuebook-library/notation/prompty/tool.rs", &["COMMON", "FUNCTION", "MCP", "OPENAPI"]),
     ("prompty.md", "cuebook-prompt/prompt/property.rs", &["NAMES"]),
     ("dotprompt.md", "cuebook/dialect/dotprompt/front.rs", &["KEYS"]),
+    ("skills.md", "cuebook/dialect/skill.rs", &["KEYS"]),
     ("sections.md", "cuebook/dialect/sections/front.rs", &["KEYS", "KINDS", "OUTPUT_KEYS"]),
     ("sections.md", "cuebook/dialect/sections/tree.rs", &["KEYS", "EXAMPLE_KEYS"]),
     ("sections.md", "cuebook/dialect/sections/tool.rs", &["KEYS", "EXAMPLE_KEYS"]),
@@ -226,6 +227,7 @@ pub fn every_exit_code_is_named() {
 const NOT_LISTED: &[(&str, &str)] = &[
     ("cuebook-prompt/prompt/tool.rs", "MAX_INTERFACES"),
     ("cuebook-lab/attack.rs", "MAX"),
+    ("cuebook-lab/convert/source/portable.rs", "MAX_BYTES"),
     ("cuebook-lab/attack/drive.rs", "MAX_MIXED"),
     ("cuebook-lab/attack/drive.rs", "MAX_BREACHES"),
     ("cuebook-lab/attack/structure.rs", "MAX"),

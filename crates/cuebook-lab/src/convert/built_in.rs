@@ -1,7 +1,7 @@
 //! The dialects that prompts are converted between.
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::prompt::{DIRECTIVE, PROMPTY, Prompt, SECTIONS, TEMPLATE, Traits};
+use crate::prompt::{DIRECTIVE, DOTPROMPT, PROMPTY, Prompt, SECTIONS, SKILL, TEMPLATE, Traits};
 
 /// A dialect that prompts are converted from and to. One that a program adds to its book is not among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,10 +14,14 @@ pub enum BuiltIn {
     Sections,
     /// A directive.
     Directive,
+    /// A `.prompt` file. Prompts are converted from it; [`export`](super::export) writes one.
+    Dotprompt,
+    /// A folder with `SKILL.md`, as `Dotprompt`.
+    Skill,
 }
 
 impl BuiltIn {
-    /// All of them.
+    /// All that prompts are converted to.
     pub const ALL: [BuiltIn; 4] =
         [BuiltIn::Template, BuiltIn::Prompty, BuiltIn::Sections, BuiltIn::Directive];
 
@@ -28,6 +32,8 @@ impl BuiltIn {
             BuiltIn::Prompty => &PROMPTY,
             BuiltIn::Sections => &SECTIONS,
             BuiltIn::Directive => &DIRECTIVE,
+            BuiltIn::Dotprompt => &DOTPROMPT,
+            BuiltIn::Skill => &SKILL,
         }
     }
 
@@ -38,7 +44,8 @@ impl BuiltIn {
 
     /// The dialect of a prompt that is to be converted.
     pub(super) fn of(prompt: &Prompt) -> Result<BuiltIn> {
-        let found = BuiltIn::ALL.into_iter().find(|dialect| dialect.traits() == prompt.dialect);
+        let all = BuiltIn::ALL.into_iter().chain([BuiltIn::Dotprompt, BuiltIn::Skill]);
+        let found = { all }.find(|dialect| dialect.traits() == prompt.dialect);
         found.ok_or_else(|| {
             let message = format!(
                 "`{}` is written in the dialect `{}`, which cannot be converted",

@@ -34,7 +34,7 @@ pub(super) fn carry(
     };
     let path = match bench.target {
         BuiltIn::Template => CASES_FILE.to_owned(),
-        BuiltIn::Prompty | BuiltIn::Sections | BuiltIn::Directive => format!("{}{CASES_END}", draft.id),
+        _ => format!("{}{CASES_END}", draft.id),
     };
     let cases = OutFile { path, text: source.text().to_owned() };
     let all: Vec<OutFile> = files.iter().cloned().chain([cases.clone()]).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Value as Json, json};
 
 use super::reported_differences::ReportedDifference;
-use crate::error::{Code, Diagnostic, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::source::Place;
 
 /// What became of something that a prompt says.
@@ -61,6 +61,18 @@ impl Report {
     /// What was lost or changed.
     pub fn losses(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.fate != EntryKind::Note)
+    }
+
+    /// An error if anything was lost or changed: everything that was.
+    pub fn strictly(&self, prompt: &str) -> Result<()> {
+        let findings: Vec<Diagnostic> =
+            self.losses().map(|entry| entry.finding.clone().severity(Severity::Error)).collect();
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(Error::all(ErrorKind::PromptRead, findings)
+                .with("prompt_id", prompt)
+                .with("report", self.to_json())),
+        }
     }
 
     /// The report as scripts see it.

@@ -4,6 +4,7 @@ mod data;
 mod includes;
 mod inputs;
 mod own;
+mod portable;
 mod roles;
 
 use std::collections::{BTreeSet, HashSet};
@@ -17,7 +18,6 @@ use super::report::Report;
 use super::reported_differences::ReportedDifference;
 use super::target_text::{Jinja, SyntaxLines};
 use crate::by_name::ByName;
-use crate::chat::Role;
 use crate::convert::BuiltIn;
 use crate::error::Result;
 use crate::library::{Config, Defaults};
@@ -56,6 +56,8 @@ impl Drafting<'_> {
             BuiltIn::Prompty => vec![self.prompty_text(prompt, &inputs)?],
             BuiltIn::Sections => self.sections(&inputs)?,
             BuiltIn::Directive => self.directive(),
+            BuiltIn::Dotprompt => vec![self.dotprompt_text(prompt, &inputs)?],
+            BuiltIn::Skill => vec![Chunk::text(prompt.template.text())],
         };
         let usual_size = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         let mut draft = Draft {
@@ -69,7 +71,7 @@ impl Drafting<'_> {
             extra: self.extra(prompt),
             inputs,
             words,
-            role: if self.from == BuiltIn::Directive { Role::User } else { Role::System },
+            role: self.role(prompt),
             opening: RoleLines::Missing,
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
@@ -89,6 +91,8 @@ impl Drafting<'_> {
             }
             BuiltIn::Sections => self.own_of_sections(front.as_ref(), prompt),
             BuiltIn::Directive => self.own_of_directive(),
+            BuiltIn::Dotprompt => {}
+            BuiltIn::Skill => self.own_of_skill(),
         }
         self.variants(prompt);
         for chunk in &mut draft.words {

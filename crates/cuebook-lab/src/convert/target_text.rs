@@ -391,7 +391,7 @@ pub(super) fn cannot(draft: &Draft, stop: &UnsupportedPart, target: BuiltIn) -> 
 fn can_say(draft: &Draft, target: BuiltIn) -> bool {
     let jinja = Jinja { guard: SyntaxLines::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
     match target {
-        BuiltIn::Directive => draft.pieces().is_ok(),
+        BuiltIn::Directive | BuiltIn::Dotprompt | BuiltIn::Skill => draft.pieces().is_ok(),
         BuiltIn::Template => jinja.write(draft, None).is_ok(),
         BuiltIn::Prompty | BuiltIn::Sections => mustache(draft).is_some() || jinja.write(draft, None).is_ok(),
     }
@@ -404,5 +404,7 @@ pub(super) fn noun(dialect: BuiltIn) -> &'static str {
         BuiltIn::Prompty => ".prompty file",
         BuiltIn::Sections => "section tree",
         BuiltIn::Directive => "directive",
+        BuiltIn::Dotprompt => ".prompt file",
+        BuiltIn::Skill => "skill",
     }
 }

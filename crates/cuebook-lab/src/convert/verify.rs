@@ -388,7 +388,7 @@ impl Bench<'_> {
         let folder = match self.target {
             BuiltIn::Template => scratch.0.join(&draft.id),
             BuiltIn::Directive => scratch.0.join(".ai/directives").join(self.category),
-            BuiltIn::Prompty | BuiltIn::Sections => scratch.0.clone(),
+            _ => scratch.0.clone(),
         };
         for file in files {
             // It is not needed when this process is gone, so nothing waits for a disk.

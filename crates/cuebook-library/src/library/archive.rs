@@ -79,6 +79,8 @@ pub struct Unpacked {
     pub bytes: u64,
     /// Paths that were left out, each with everything below it.
     pub skipped: Vec<String>,
+    /// Files that their owner could run where they come from, by their paths below `root`. Here nobody can.
+    pub executables: Vec<String>,
 }
 
 /// Copies a folder, or unpacks an archive, into a folder that exists and is empty.
@@ -132,6 +134,7 @@ struct Writer<'u> {
     /// Bytes that were unpacked only to be left out; they cost as much as the others.
     bytes_left_out: u64,
     skipped: BTreeSet<String>,
+    executables: Vec<String>,
 }
 
 impl<'u> Writer<'u> {
@@ -147,6 +150,7 @@ impl<'u> Writer<'u> {
             bytes: 0,
             bytes_left_out: 0,
             skipped: BTreeSet::new(),
+            executables: Vec::new(),
         }
     }
 
@@ -260,8 +264,11 @@ impl<'u> Writer<'u> {
     }
 
     /// Writes a file, and gives the number of its bytes.
-    fn file(&mut self, parts: &[&str], content: &mut dyn Read) -> Result<u64, Failure> {
+    fn file(&mut self, parts: &[&str], content: &mut dyn Read, executable: bool) -> Result<u64, Failure> {
         let path = parts.join("/");
+        if executable {
+            self.executables.push(path.clone());
+        }
         if let [folders @ .., _] = parts
             && !folders.is_empty()
         {
@@ -371,7 +378,13 @@ impl<'u> Writer<'u> {
         sync(self.into).map_err(|error| self.write_error(".", &error))?;
         let root = self.root()?;
         let skipped = self.skipped.into_iter().collect();
-        Ok(Unpacked { root, files: self.files, bytes: self.bytes, skipped })
+        let below =
+            root.strip_prefix(self.into).map(|below| format!("{}/", below.display())).unwrap_or_default();
+        let executables =
+            self.executables.iter().map(|path| path.strip_prefix(&below).unwrap_or(path).to_owned());
+        let mut executables: Vec<String> = executables.collect();
+        executables.sort();
+        Ok(Unpacked { root, files: self.files, bytes: self.bytes, skipped, executables })
     }
 
     fn is_file(&self, path: &str) -> bool {

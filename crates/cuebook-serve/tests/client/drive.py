@@ -120,7 +120,7 @@ async def resources(client):
     style = found["cuebook://knowledge/team/style"]
     same((style.name, style.mime_type), ("team/style", "text/markdown"))
     templates = (await client.list_resource_templates()).resource_templates
-    same([template.uri_template for template in templates], ["cuebook://knowledge/{+id}"])
+    same([template.uri_template for template in templates], ["cuebook://knowledge/{+id}", "skill://{+path}"])
     contents = (await client.read_resource("cuebook://knowledge/team/style")).contents
     same(len(contents), 1)
     same((contents[0].mime_type, contents[0].text), ("text/markdown", "Be kind.\n"))

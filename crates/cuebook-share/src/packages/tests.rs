@@ -232,13 +232,13 @@ fn a_publishers_key_is_accepted_once_and_then_kept() {
         refused("does not fit the package");
         publisher::sign(&book, &folder, &eve).unwrap();
         refused("but its key was");
-        fs::remove_file(folder.join(publisher::FILE)).unwrap();
+        fs::remove_file(folder.join(cuebook::trust::PUBLISHER_FILE)).unwrap();
         refused("is no longer signed");
         publisher::sign(&book, &folder, &ada).unwrap();
         let change = packages.update(&package, None).unwrap().unwrap();
         assert!(matches!(&change.key, KeyState::Known(key) if key.fingerprint() == ada.fingerprint()));
         setup.publish("1.0.0");
-        fs::remove_file(folder.join(publisher::FILE)).unwrap();
+        fs::remove_file(folder.join(cuebook::trust::PUBLISHER_FILE)).unwrap();
     }
 }
 

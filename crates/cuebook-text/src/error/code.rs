@@ -171,6 +171,8 @@ codes! {
     CB526 ConsentNeeded "consent-needed" Error "A pack upgrade changes something you accepted, and needs your consent"
     CB527 NotDriven "not-driven" Error "An attack did not reach an input, because every value was refused"
     CB528 ClosedTag "closed-tag" Error "A value can close the tag around it"
+    CB529 LeftoverTag "leftover-tag" Error "A file that is read as plain text still has a template tag"
+    CB530 StaleOutput "stale-output" Error "A file written by `cuebook convert` no longer fits its source"
     CB601 BadMessages "bad-messages" Error "The value of a conversation, image, file or audio input is invalid"
     CB602 UnknownWire "unknown-wire" Error "The wire format is unknown"
     CB603 UnsupportedContent "unsupported-content" Error "A provider does not accept a part of the prompt"

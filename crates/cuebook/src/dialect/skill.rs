@@ -2,25 +2,48 @@
 //!
 //! The front matter says when the skill helps. The body is no template: braces in it are text.
 
+mod files;
+
+pub use files::{SKILL_FILE, SkillFile, SkillFolder, SkillSignature};
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading, Texts, Writing};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::node::{Data, Node};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::node::{Data, Key, Node};
 use crate::notation::prompty::split;
 use crate::prompt::{Format, Metadata, Prompt, SKILL, Traits};
 use crate::source::{Place, Source};
 use crate::template::engine::{Outline, Output};
 use crate::template::page::Page;
+use crate::trust::Trust;
 use crate::yaml;
 
 /// Characters that the format allows.
 const LONGEST_NAME: usize = 64;
 const LONGEST_DESCRIPTION: usize = 1_024;
 const LONGEST_COMPATIBILITY: usize = 500;
+
+/// The keys of the format.
+const KEYS: [&str; 6] = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+/// Keys that a widely used agent reads in addition.
+const KEYS_OF_AGENTS: [&str; 12] = [
+    "when_to_use",
+    "argument-hint",
+    "arguments",
+    "disable-model-invocation",
+    "user-invocable",
+    "model",
+    "effort",
+    "context",
+    "agent",
+    "hooks",
+    "paths",
+    "shell",
+];
 
 /// Folders with `SKILL.md`.
 #[derive(Debug)]
@@ -40,31 +63,43 @@ impl Dialect for Skills {
         let skill = Skill::read(&source)?;
         let metadata = skill.metadata(reading.offer());
         let notes = skill.notes(&reading.offer().candidate.entry);
-        let template = Source::inside(&source, skill.body);
+        let template = Source::inside(&source, skill.body.clone());
         let prompt = Prompt {
             format: Format { engine: "literal".into(), ..Format::plain() },
             ..reading.prompt(metadata, template)
         };
-        Ok(Read { notes, ..Read::new(prompt) })
+        let folder = SkillFolder::around(&skill, &source, reading.offer().candidate);
+        Ok(Read { notes, parsed: Some(Box::new(folder)), ..Read::new(prompt) })
     }
 
-    fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
-        Ok(Box::new(Literal(compiling.prompt().template.clone())))
+    fn compile(&self, parsed: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
+        let folder = parsed.and_then(|parsed| parsed.downcast::<Option<SkillFolder>>().ok());
+        let folder = *folder.ok_or_else(|| compiling.not_parsed())?;
+        Ok(Box::new(Literal { text: compiling.prompt().template.clone(), folder }))
     }
 }
 
 /// A text that is shown as it is written.
-struct Literal(Arc<Source>);
+struct Literal {
+    text: Arc<Source>,
+    /// Where its files lie; `None` for a text that is not on disk.
+    folder: Option<SkillFolder>,
+}
 
 impl Body for Literal {
     fn outline(&self) -> Arc<dyn Outline> {
-        Texts::of(&self.0)
+        Texts::of(&self.text)
     }
 
     fn write(&self, writing: &Writing<'_>) -> Result<Output> {
-        let mut page = Page::new(&self.0, writing.limit());
-        page.literal(0..self.0.text().len())?;
+        self.verify(writing.library().trust())?;
+        let mut page = Page::new(&self.text, writing.limit());
+        page.literal(0..self.text.text().len())?;
         Ok(page.finish())
+    }
+
+    fn verify(&self, trust: &Trust) -> Result<()> {
+        self.folder.as_ref().map_or(Ok(()), |folder| folder.signature(trust).map(|_| ()))
     }
 }
 
@@ -145,29 +180,39 @@ impl Skill {
         }
     }
 
-    /// What the format does not allow.
-    fn notes(&self, entry: &str) -> Vec<Diagnostic> {
-        let mut notes = Vec::new();
-        let mut note = |place: &Place, message: String, hint: String| {
-            let found = Diagnostic::new(Code::BadFrontMatter, message).severity(Severity::Warning);
-            notes.push(found.at(place.clone()).hint(hint));
+    /// What the format does not allow of a name and a description.
+    fn problems(&self, entry: &str) -> Vec<Diagnostic> {
+        let mut problems = Vec::new();
+        let mut problem = |place: &Place, message: String, hint: String| {
+            problems.push(Diagnostic::new(Code::BadFrontMatter, message).at(place.clone()).hint(hint));
         };
         let (name, place) = &self.name;
         if let Some(why) = why_no_name(name) {
-            note(place, format!("the name of a skill {why}"), "write it like `read-invoices`".into());
+            problem(place, format!("the name of a skill {why}"), "write it like `read-invoices`".into());
         }
         let folder = entry.rsplit('/').next().unwrap_or_default();
         if !folder.is_empty() && folder != name {
             let message = format!("the skill is called `{name}`, but its folder `{folder}`");
-            note(place, message, format!("rename the folder, or write `name: {folder}`"));
+            problem(place, message, format!("rename the folder, or write `name: {folder}`"));
         }
         let (description, place) = &self.description;
         let length = description.chars().count();
         if length > LONGEST_DESCRIPTION {
             let message =
                 format!("the description has {length} characters, but may have {LONGEST_DESCRIPTION}");
-            note(place, message, "move the details into the text below".into());
+            problem(place, message, "move the details into the text below".into());
         }
+        problems
+    }
+
+    /// What the format does not allow, as warnings.
+    fn notes(&self, entry: &str) -> Vec<Diagnostic> {
+        let warning = |found: Diagnostic| found.severity(Severity::Warning);
+        let mut notes: Vec<Diagnostic> = self.problems(entry).into_iter().map(warning).collect();
+        let mut note = |place: &Place, message: String, hint: String| {
+            let found = Diagnostic::new(Code::BadFrontMatter, message);
+            notes.push(warning(found).at(place.clone()).hint(hint));
+        };
         if let Some(node) = self.root.get("compatibility") {
             let length = node.text().map_or(0, |text| text.chars().count());
             if !(1..=LONGEST_COMPATIBILITY).contains(&length) {
@@ -176,11 +221,25 @@ impl Skill {
                 note(&node.place, message, "shorten it, or remove it".into());
             }
         }
-        if let Some(node) = self.root.get("metadata")
-            && !matches!(&node.data, Data::Map(_) | Data::Null)
+        if let Some(node) = self.root.get("license")
+            && node.text().is_none()
         {
-            let message = format!("`metadata` must be a map, but is {}", node.describe());
-            note(&node.opening(), message, "write names and values below it, indented".into());
+            let message = format!("`license` must be a text, but is {}", node.describe());
+            note(&node.opening(), message, "write the name of the licence, or of its file".into());
+        }
+        match self.root.get("metadata").map(|node| (node, &node.data)) {
+            Some((_, Data::Map(entries))) => {
+                for (key, node) in entries.iter().filter(|(_, node)| node.text().is_none()) {
+                    let message =
+                        format!("`metadata.{}` must be a text, but is {}", key.name, node.describe());
+                    note(&node.opening(), message, format!("write `{}: \"…\"`", key.name));
+                }
+            }
+            Some((_, Data::Null)) | None => {}
+            Some((node, _)) => {
+                let message = format!("`metadata` must be a map, but is {}", node.describe());
+                note(&node.opening(), message, "write names and values below it, indented".into());
+            }
         }
         if let Some(node) = self.root.get("allowed-tools")
             && !matches!(&node.data, Data::Text(_) | Data::List(_) | Data::Null)
@@ -188,7 +247,23 @@ impl Skill {
             let message = format!("`allowed-tools` must be names of tools, but is {}", node.describe());
             note(&node.opening(), message, "write `allowed-tools: Read Grep`".into());
         }
+        notes.extend(self.unknown_keys());
         notes
+    }
+
+    /// Keys that no agent reads.
+    fn unknown_keys(&self) -> Vec<Diagnostic> {
+        let Data::Map(entries) = &self.root.data else { return Vec::new() };
+        let known = || KEYS.into_iter().chain(KEYS_OF_AGENTS);
+        let unknown = entries.iter().filter(|(key, _)| known().all(|name| name != key.name));
+        let finding = |(key, _): &(Key, Node)| {
+            let near = nearest(&key.name, known());
+            let hint =
+                did_you_mean(&near).unwrap_or_else(|| "write it below `metadata`, or remove it".into());
+            let message = format!("unknown key `{}` in the front matter of a skill", key.name);
+            Diagnostic::new(Code::UnknownKey, message).at(key.place.clone()).hint(hint)
+        };
+        unknown.map(finding).collect()
     }
 }
 

@@ -18,15 +18,17 @@ impl Prepared {
         Some(body.compose(&body.item()?.located.id, &self.files.loader))
     }
 
-    /// Checks the signatures of a directive and of what it includes. A prompt that is no directive of a space needs none.
+    /// Checks the signatures of a directive and of what it includes, and that of a skill that has one. Another prompt that is no
+    /// directive of a space needs none.
     ///
     /// # Errors
     ///
-    /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted.
+    /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted; `CB221` for a skill that
+    /// was changed after it was signed.
     pub fn verify_signature(&self) -> Result<()> {
-        match self.body.directive().and_then(|body| body.item()) {
-            Some(_) => self.body.verify(self.files.loader.library().trust()),
-            None => Ok(()),
+        match self.body.directive() {
+            Some(body) if body.item().is_none() => Ok(()),
+            _ => self.body.verify(self.files.loader.library().trust()),
         }
     }
 
@@ -35,7 +37,7 @@ impl Prepared {
     pub fn verify(&self) -> Result<Option<Diagnostic>> {
         match self.body.directive() {
             Some(body) => body.verify_to_show(self.files.loader.library().trust()),
-            None => Ok(None),
+            None => self.body.verify(self.files.loader.library().trust()).map(|()| None),
         }
     }
 

@@ -342,6 +342,7 @@ fn features(from: BuiltIn) -> Vec<Feature> {
                 ..F
             },
         ],
+        BuiltIn::Dotprompt | BuiltIn::Skill => unreachable!("not in BuiltIn::ALL"),
     }
 }
 
@@ -377,6 +378,7 @@ fn project(from: BuiltIn, features: &[Feature]) -> Project {
             let body = format!("# Task\n\nGreet {{input:who}} now.{text}");
             project.write(".ai/directives/p.md", &format!("```xml\n{xml}\n```\n{body}\n"));
         }
+        BuiltIn::Dotprompt | BuiltIn::Skill => unreachable!("not in BuiltIn::ALL"),
     }
     project
 }

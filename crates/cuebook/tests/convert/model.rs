@@ -168,6 +168,7 @@ impl Model {
             BuiltIn::Prompty => self.prompty(),
             BuiltIn::Sections => self.sections(),
             BuiltIn::Directive => self.directive(),
+            BuiltIn::Dotprompt | BuiltIn::Skill => unreachable!("not in BuiltIn::ALL"),
         }
     }
 

@@ -16,7 +16,11 @@ use crate::template::parts::MissingValue;
 impl Drafting<'_> {
     pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> ByName<Input> {
         let (variables, front) = (prompt.variables.iter(), front.map(declared).unwrap_or_default());
-        variables.filter_map(|variable| self.input(variable, &front, self.from)).collect()
+        // Every `.prompt` file has `@history`, whether it shows the conversation or not.
+        let is_given =
+            |variable: &&Variable| self.from != BuiltIn::Dotprompt || !variable.name.starts_with('@');
+        let variables: Vec<&Variable> = variables.filter(is_given).collect();
+        variables.into_iter().filter_map(|variable| self.input(variable, &front, self.from)).collect()
     }
 
     pub(super) fn input(

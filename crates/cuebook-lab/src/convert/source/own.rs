@@ -94,7 +94,7 @@ impl Drafting<'_> {
         let base = match self.from {
             BuiltIn::Template => "template",
             BuiltIn::Sections => file.split('.').next().unwrap_or_default(),
-            BuiltIn::Prompty | BuiltIn::Directive => return,
+            _ => return,
         };
         let end = if self.from == BuiltIn::Sections { ".sections" } else { "" };
         let is_tag = |tag: &str| tag.len() < 12 && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -252,7 +252,7 @@ impl Drafting<'_> {
         let is_safe = match self.target {
             BuiltIn::Template => !settings.trim_blocks && !settings.lstrip_blocks,
             BuiltIn::Prompty => true,
-            BuiltIn::Sections | BuiltIn::Directive => false,
+            _ => false,
         };
         let Some(tree) = self.prepared.tree().filter(|_| is_safe) else { return false };
         let is_on = |section: &Section| !matches!(section.enabled, Selector::Always(false));

@@ -9,6 +9,7 @@ use super::samples::Sample;
 use crate::chat::{Marker, Message, Role, Roles};
 use crate::error::Result;
 use crate::prepared::Prepared;
+use crate::prompt::DOTPROMPT;
 use crate::render::Rendered;
 use crate::template::python::is_space;
 use crate::template::sink::{Piece, Writer};
@@ -90,6 +91,9 @@ impl ComparisonRender<'_> {
                 _ => {}
             }
         }
+        if !self.is_result && *prepared.prompt().dialect == DOTPROMPT {
+            start = behind_role(prepared, rendered.text());
+        }
         Ok(self.without_masked(rendered.text(), rendered.pieces(), rendered.units(), start))
     }
 
@@ -132,6 +136,13 @@ impl ComparisonRender<'_> {
         }
         out
     }
+}
+
+/// Where the text of a `.prompt` file begins behind the tag that says whose message it is; 0 if it is missing.
+fn behind_role(prepared: &Prepared, text: &str) -> usize {
+    let has_tag = prepared.prompt().template.text().trim_start().starts_with("{{role ");
+    let end = text.find(">>>").filter(|_| has_tag && text.trim_start().starts_with("<<<dotprompt:role:"));
+    end.map_or(0, |end| end + 3 + usize::from(text[end + 3..].starts_with('\n')))
 }
 
 /// Where the text begins behind the line that says whose message it is; 0 if it is missing.

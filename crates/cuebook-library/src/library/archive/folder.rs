@@ -33,10 +33,12 @@ impl Writer<'_> {
                     waiting.push((path, entry));
                 } else if metadata.is_file() {
                     let mut file = open_plain(&path).map_err(|error| files::io_error(&in_error, &error))?;
-                    self.file(&parts, &mut file).map_err(|failure| match failure {
-                        Failure::Reported(error) => error,
-                        Failure::Read(error) => files::io_error(&in_error, &error),
-                    })?;
+                    self.file(&parts, &mut file, is_executable(&metadata)).map_err(
+                        |failure| match failure {
+                            Failure::Reported(error) => error,
+                            Failure::Read(error) => files::io_error(&in_error, &error),
+                        },
+                    )?;
                 } else if metadata.is_symlink() {
                     return Err(self.refused(&entry, "is a symbolic link", FILES_ONLY));
                 } else {
@@ -66,6 +68,17 @@ impl Writer<'_> {
         }
         found.sort_by(|a, b| a.1.cmp(&b.1));
         Ok(found)
+    }
+}
+
+/// Whether the owner of a file may run it.
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
     }
 }
 

@@ -88,7 +88,8 @@ impl Writer<'_> {
             if raw.ends_with(b"/") {
                 return Err(self.refused(&shown, "is a file with the name of a folder", UNTRUSTED));
             }
-            let size = self.file(&parts, entry).map_err(|failure| read(self, failure))?;
+            let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
+            let size = self.file(&parts, entry, is_executable).map_err(|failure| read(self, failure))?;
             if size != declared {
                 return Err(self.damaged(format!("{} is truncated", quoted(&shown))));
             }

@@ -182,8 +182,13 @@ fn a_tar_archive_is_unpacked_with_its_manifest_at_the_root() {
         file("./prompts/a/template.md", "Grüße".as_bytes()),
     ]));
     let unpacked = trial.unpack().unwrap();
-    let wanted =
-        Unpacked { root: trial.target(), files: 2, bytes: 23 + MANIFEST.len() as u64 - 16, skipped: vec![] };
+    let wanted = Unpacked {
+        root: trial.target(),
+        files: 2,
+        bytes: 23 + MANIFEST.len() as u64 - 16,
+        skipped: vec![],
+        executables: vec!["pack.json".into(), "prompts/a/template.md".into()],
+    };
     assert_eq!(unpacked, wanted);
     assert_eq!(trial.written(), ["pack.json", "prompts/a/template.md"]);
     assert_eq!(fs::read(trial.target().join("prompts/a/template.md")).unwrap(), "Grüße".as_bytes());

@@ -87,7 +87,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let mut content = archive.by_index(index).map_err(|error| self.zip_error(&error))?;
-        let size = self.file(&parts, &mut content).map_err(|failure| match failure {
+        let size = self.file(&parts, &mut content, mode & 0o100 != 0).map_err(|failure| match failure {
             Failure::Reported(error) => error,
             Failure::Read(error) => self.damaged(format!("{}: {error}", quoted(&shown))),
         })?;

@@ -31,14 +31,15 @@ pub struct StagedSkill<'l> {
     staging: Staging,
     content: PathBuf,
     skipped: Vec<String>,
+    executables: Vec<String>,
     files: usize,
     bytes: u64,
 }
 
 impl<'l> StagedSkill<'l> {
     pub(super) fn new(library: &'l Library, staging: Staging, unpacked: Unpacked) -> StagedSkill<'l> {
-        let Unpacked { root, files, bytes, skipped } = unpacked;
-        StagedSkill { library, staging, content: root, skipped, files, bytes }
+        let Unpacked { root, files, bytes, skipped, executables } = unpacked;
+        StagedSkill { library, staging, content: root, skipped, executables, files, bytes }
     }
 
     /// The folder that it is in until it is committed.
@@ -49,6 +50,11 @@ impl<'l> StagedSkill<'l> {
     /// Files that were left out, such as hidden ones.
     pub fn skipped(&self) -> &[String] {
         &self.skipped
+    }
+
+    /// Files that could be run where they come from, and cannot be run here.
+    pub fn executables(&self) -> &[String] {
+        &self.executables
     }
 
     /// How many files it has, and how many bytes.

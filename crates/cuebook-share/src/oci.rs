@@ -1,0 +1,182 @@
+//! Packages in OCI registries: a manifest with one layer, which is a `.tar.gz`.
+//!
+//! The manifest and the layer are checked against their SHA-256. The lockfile records the digest of the manifest, so that a tag that
+//! moves changes nothing until an update. Only anonymous access is supported: a registry may ask for a token, and gives it to anybody.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cuebook::sha256::{Sha256, hex};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::Value as Json;
+use ureq::http::{Response, StatusCode, header};
+use ureq::{Agent, Body};
+
+use crate::git::PrivateFolder;
+use crate::source::OciSource;
+
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const ACCEPTED: &str =
+    "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
+const MAX_MANIFEST: u64 = 1 << 20;
+/// What an archive of a package may have.
+const MAX_LAYER: u64 = 64 << 20;
+const LONGEST: Duration = Duration::from_secs(300);
+const RETRY: &str = "check the name, the network and whether the repository is public";
+
+/// The archive of a package, in a private folder.
+pub(crate) struct Layer {
+    /// The SHA-256 of the manifest, in hexadecimal digits.
+    pub digest: String,
+    /// The archive.
+    pub path: PathBuf,
+    _folder: PrivateFolder,
+}
+
+impl Layer {
+    /// Fetches what a source names now, or the manifest of the lockfile.
+    pub fn fetch(source: &OciSource, pinned: Option<&str>) -> Result<Layer> {
+        let mut registry = Registry::new(source);
+        let pinned = pinned.map(|digest| format!("sha256:{digest}")).or_else(|| source.digest.clone());
+        let reference = pinned.as_deref().or(source.tag.as_deref()).unwrap_or("latest");
+        let manifest = registry.get(&format!("manifests/{reference}"), Some(ACCEPTED), MAX_MANIFEST)?;
+        let digest = hex(&Sha256::digest(&manifest));
+        if pinned.as_ref().is_some_and(|pinned| *pinned != format!("sha256:{digest}")) {
+            return Err(registry.failed("the registry sent another manifest than the one with this digest"));
+        }
+        let (wanted, size) = registry.layer(&manifest)?;
+        let bytes = registry.get(&format!("blobs/{wanted}"), None, MAX_LAYER)?;
+        if bytes.len() as u64 != size || format!("sha256:{}", hex(&Sha256::digest(&bytes))) != wanted {
+            return Err(registry.failed("the layer does not have the digest and size of the manifest"));
+        }
+        let folder = PrivateFolder::new("the archive of a registry")?;
+        let path = folder.path().join("package.tar.gz");
+        std::fs::write(&path, bytes).map_err(|error| files::write_error("package.tar.gz", &error))?;
+        Ok(Layer { digest, path, _folder: folder })
+    }
+}
+
+/// A repository of a registry.
+struct Registry<'s> {
+    source: &'s OciSource,
+    agent: Agent,
+    token: Option<String>,
+}
+
+impl Registry<'_> {
+    fn new(source: &OciSource) -> Registry<'_> {
+        let config = Agent::config_builder()
+            .timeout_global(Some(LONGEST))
+            .http_status_as_error(false)
+            .https_only(!source.is_local())
+            .max_redirects(5)
+            .user_agent(concat!("cuebook/", env!("CARGO_PKG_VERSION")));
+        Registry { source, agent: config.build().into(), token: None }
+    }
+
+    /// The bytes behind a path of the repository. A token is fetched if the registry asks for one.
+    fn get(&mut self, path: &str, accept: Option<&str>, limit: u64) -> Result<Vec<u8>> {
+        let scheme = if self.source.is_local() { "http" } else { "https" };
+        let url = format!("{scheme}://{}/v2/{}/{path}", self.source.host, self.source.repository);
+        let mut response = self.ask(&url, accept)?;
+        if response.status() == StatusCode::UNAUTHORIZED && self.token.is_none() {
+            let challenge =
+                response.headers().get(header::WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+            let challenge = challenge.unwrap_or_default().to_owned();
+            self.token = Some(self.fetch_token(&challenge)?);
+            response = self.ask(&url, accept)?;
+        }
+        let status = response.status();
+        if status != StatusCode::OK {
+            return Err(self.failed(format!("the registry answers {status}")));
+        }
+        self.body(response, limit)
+    }
+
+    fn ask(&self, url: &str, accept: Option<&str>) -> Result<Response<Body>> {
+        let mut request = self.agent.get(url);
+        if let Some(accept) = accept {
+            request = request.header(header::ACCEPT, accept);
+        }
+        if let Some(token) = &self.token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        request.call().map_err(|error| self.failed(format!("the request fails: {error}")))
+    }
+
+    fn body(&self, response: Response<Body>, limit: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = response.into_body().into_reader().take(limit + 1).read_to_end(&mut bytes);
+        read.map_err(|error| self.failed(format!("the answer ends early: {error}")))?;
+        match bytes.len() as u64 > limit {
+            true => Err(self.failed(format!("the answer is larger than {limit} bytes"))),
+            false => Ok(bytes),
+        }
+    }
+
+    /// A token that anybody may have, from where the registry says.
+    fn fetch_token(&self, challenge: &str) -> Result<String> {
+        let Some(fields) = challenge.strip_prefix("Bearer ") else {
+            return Err(self.failed("the registry asks for a password, which Cuebook does not send"));
+        };
+        let field = |wanted: &str| {
+            let quoted = fields.split_once(&format!("{wanted}=\""))?.1;
+            quoted.split_once('"').map(|(value, _)| value)
+        };
+        let realm = field("realm").unwrap_or_default();
+        let is_safe = realm.starts_with("https://") || self.source.is_local() && realm.starts_with("http://");
+        if !is_safe {
+            return Err(self.failed("the registry names no https address for tokens"));
+        }
+        let mut request = self.agent.get(realm);
+        if let Some(service) = field("service") {
+            request = request.query("service", service);
+        }
+        let request = request.query("scope", format!("repository:{}:pull", self.source.repository));
+        let response = request.call().map_err(|error| self.failed(format!("no token: {error}")))?;
+        if response.status() != StatusCode::OK {
+            let message = format!("the registry gives no token to the public: {}", response.status());
+            return Err(self.failed(message));
+        }
+        let answer: Json = serde_json::from_slice(&self.body(response, MAX_MANIFEST)?).unwrap_or_default();
+        let token = answer["token"].as_str().or(answer["access_token"].as_str());
+        let token =
+            token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+        token.map(str::to_owned).ok_or_else(|| self.failed("the registry gives no token"))
+    }
+
+    /// Digest and size of the one layer of a manifest.
+    fn layer(&self, manifest: &[u8]) -> Result<(String, u64)> {
+        let manifest: Json = serde_json::from_slice(manifest).unwrap_or_default();
+        let layers = manifest["layers"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let [layer] = layers else {
+            let message = match manifest["manifests"].is_array() {
+                true => "the reference is an index of several manifests".to_owned(),
+                false => format!("the manifest has {} layers, but a package has one", layers.len()),
+            };
+            let hint = format!("push one .tar.gz as a manifest of the type {MANIFEST}");
+            return Err(self.with_hint(message, hint));
+        };
+        let kind = layer["mediaType"].as_str().unwrap_or_default();
+        if !kind.ends_with("tar+gzip") && !kind.ends_with("tar.gzip") {
+            let message = format!("the layer has the type `{kind}`, but a package is a tar+gzip");
+            return Err(self.with_hint(message, "push a .tar.gz".to_owned()));
+        }
+        let digest = layer["digest"].as_str().unwrap_or_default();
+        let is_digest = digest.strip_prefix("sha256:").is_some_and(crate::source::is_sha256);
+        match (is_digest, layer["size"].as_u64().filter(|size| *size <= MAX_LAYER)) {
+            (true, Some(size)) => Ok((digest.to_owned(), size)),
+            _ => Err(self.failed("the manifest gives no SHA-256 of the layer, or a size over 64 MiB")),
+        }
+    }
+
+    fn failed(&self, message: impl Into<String>) -> Error {
+        self.with_hint(message, RETRY.to_owned())
+    }
+
+    fn with_hint(&self, message: impl Into<String>, hint: String) -> Error {
+        let message = format!("{}: {}", self.source, message.into());
+        Error::new(ErrorKind::Pack, Diagnostic::new(Code::FetchFailed, message).hint(hint))
+    }
+}
