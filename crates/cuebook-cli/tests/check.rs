@@ -187,7 +187,7 @@ system:
 ";
     project.write(
         "prompts/hi.prompty",
-        &format!(
+        format!(
             "{head}{{{{ user. }}}}
 "
         ),
