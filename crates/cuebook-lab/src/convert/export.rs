@@ -4,6 +4,7 @@
 //! that it includes, and that of its own text. `check` compares both with what is there.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cuebook_text::sha256::{Sha256, hex};
 use serde_json::{Map, Value as Json, json};
@@ -138,7 +139,7 @@ pub fn export(book: &Book, prompt_id: &str, to: Export, name: Option<&str>) -> R
             (text, front, format!("{name}.prompt"))
         }
         _ => {
-            let text = literal(book, &prepared, to, &mut report)?;
+            let text = literal(&prepared, &context, to, &mut report)?;
             leftover(&prepared, &text, to)?;
             match to {
                 Export::Skill => {
@@ -209,7 +210,7 @@ pub(crate) fn closure(prepared: &Prepared) -> String {
 }
 
 /// The text of a prompt that needs no values.
-fn literal(book: &Book, prepared: &Prepared, to: Export, report: &mut Report) -> Result<String> {
+fn literal(prepared: &Prepared, context: &Arc<Context>, to: Export, report: &mut Report) -> Result<String> {
     let prompt = prepared.prompt();
     let noun = to.noun();
     for variable in prompt.variables.iter().filter(|variable| !variable.from_system) {
@@ -237,11 +238,7 @@ fn literal(book: &Book, prepared: &Prepared, to: Export, report: &mut Report) ->
     if prepared.known_names().contains("system") {
         report.changed("text", "values of `system`, such as the date, stay as they are now");
     }
-    let rendered = book.render(
-        &prompt.id,
-        &Variables::new(),
-        &Context { without_hooks: true, unknown: UnknownVariables::Ignore, ..Context::default() },
-    )?;
+    let rendered = prepared.render(&Variables::new(), context)?;
     let messages = rendered.messages()?;
     match messages.as_slice() {
         [message] => {
