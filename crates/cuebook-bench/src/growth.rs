@@ -100,7 +100,7 @@ mod tests {
 
     /// Commands without input that grows, or whose work another command does: `mcp`, `run`, `watch` and `worker` render, and threads are
     /// measured by what they leave behind.
-    const WITHOUT: [&str; 14] = [
+    const WITHOUT: [&str; 15] = [
         "allow",
         "completions",
         "doctor",
@@ -112,6 +112,8 @@ mod tests {
         "providers",
         "run",
         "schema",
+        // No command: what `sign` and `verify` do with a skill.
+        "skills",
         "studio",
         "watch",
         "worker",

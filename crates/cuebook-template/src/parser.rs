@@ -68,6 +68,9 @@ pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
     Parsed { tree, errors: parser.errors, special: parser.special }
 }
 
+/// The most errors that are reported of one template.
+const MAX_ERRORS: usize = 20;
+
 /// An error that ends the current tag.
 struct Failed;
 
@@ -181,8 +184,15 @@ impl<'t> Parser<'t> {
         if self.skip_name(name) { Ok(()) } else { self.unexpected(&format!("`{name}`")) }
     }
 
+    /// Keeps an error, unless there are very many: each costs time and says less than the ones before it.
+    fn note(&mut self, error: Error) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        }
+    }
+
     fn fail<T>(&mut self, range: Range, message: impl Into<String>) -> Parse<T> {
-        self.errors.push(Error::new(ErrorKind::Syntax, message).at(range));
+        self.note(Error::new(ErrorKind::Syntax, message).at(range));
         Err(Failed)
     }
 
@@ -192,7 +202,7 @@ impl<'t> Parser<'t> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Parse<T> {
-        self.errors.push(Error::new(ErrorKind::Syntax, message).at(range).help(help));
+        self.note(Error::new(ErrorKind::Syntax, message).at(range).help(help));
         Err(Failed)
     }
 
@@ -224,7 +234,7 @@ impl<'t> Parser<'t> {
         if self.depth >= DEPTH || self.stack.used() > stack::MAX {
             let range = self.range();
             let error = Error::limit(Exceeded::Depth, "expressions and blocks nest too deeply here");
-            self.errors.push(error.at(range).help("move the inner ones to a separate file, and include it"));
+            self.note(error.at(range).help("move the inner ones to a separate file, and include it"));
             return Err(Failed);
         }
         self.depth += 1;
@@ -291,7 +301,7 @@ impl<'t> Parser<'t> {
                 }
                 Kind::Error(at) => {
                     let message = std::mem::take(&mut self.tokens.messages[at as usize]);
-                    self.errors.push(Error::new(ErrorKind::Syntax, message).at(start));
+                    self.note(Error::new(ErrorKind::Syntax, message).at(start));
                     self.step();
                 }
                 _ => {

@@ -28,7 +28,8 @@ fn nesting_without_end_is_refused_before_it_uses_up_the_stack() {
         let nested = format!("{{{{ {}1{} }}}}", open.repeat(100_000), close.repeat(100_000));
         assert_eq!(hostile(nested), "CB505");
     }
-    assert_eq!(hostile("{{".repeat(5_000_000)), "CB505");
+    // Each `{{` begins a tag.
+    assert_eq!(hostile("{{".repeat(5_000_000)), "CB304");
     let nested = format!("{}{}", "{% if a %}".repeat(100_000), "{% endif %}".repeat(100_000));
     assert_eq!(hostile(nested), "CB505");
 }

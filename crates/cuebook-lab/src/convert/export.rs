@@ -110,9 +110,12 @@ pub struct Origin {
 /// ```
 /// # use cuebook::Book;
 /// # use cuebook_lab::convert::{Export, export};
-/// let exported = export(&Book::open("."), "history_compression", Export::Prompt, None)?;
-/// assert_eq!(exported.path, "history_compression.prompt");
-/// # Ok::<(), cuebook::Error>(())
+/// let folder = tempfile::tempdir()?;
+/// std::fs::create_dir_all(folder.path().join("prompts/greeting"))?;
+/// std::fs::write(folder.path().join("prompts/greeting/template.md"), "Hello {{ name }}!\n")?;
+/// let exported = export(&Book::open(folder.path()), "greeting", Export::Prompt, None)?;
+/// assert_eq!(exported.path, "greeting.prompt");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors

@@ -12,6 +12,10 @@ from cuebook import Book
 
 pytest_plugins = ["pytester"]
 
+# Clusters of Ray listen on this machine only. With tokens, a cluster of one test looks for the token in the home folder of another.
+# A busy machine takes its time to start one.
+os.environ.update(RAY_AUTH_MODE="disabled", RAY_gcs_server_port_wait_time_s="300", RAY_raylet_start_wait_time_s="300")
+
 Project = Callable[[dict[str, str]], Path]
 
 GREETING = "Hello {{ name }}{% if tone %}, {{ tone }}{% endif %}!\n"

@@ -402,7 +402,7 @@ impl<'t> Parser<'t> {
         }
         let message = "too many operators, filters or branches depend on each other";
         let error = Error::limit(Exceeded::Depth, message).at(value.range);
-        self.errors.push(error.help("split it with `{% set %}`, or use a loop"));
+        self.note(error.help("split it with `{% set %}`, or use a loop"));
         Err(Failed)
     }
 

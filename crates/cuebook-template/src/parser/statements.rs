@@ -131,7 +131,7 @@ impl<'t> Parser<'t> {
         };
         let error = Error::new(ErrorKind::Syntax, message).at(range).help(help);
         let opened = self.open.last().filter(|_| closes).map(|(_, opened)| *opened);
-        self.errors.push(match opened {
+        self.note(match opened {
             Some(opened) => error.opened(opened),
             None => error,
         });
@@ -154,7 +154,7 @@ impl<'t> Parser<'t> {
             // An end tag that does not belong here was reported together with this tag.
             if !self.errors.iter().any(|error| error.opening() == Some(opened)) {
                 let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
-                self.errors.push(error.at(opened).help(format!("add `{{% end{tag} %}}`")).opened(opened));
+                self.note(error.at(opened).help(format!("add `{{% end{tag} %}}`")).opened(opened));
             }
         }
         Ok((statements, end))

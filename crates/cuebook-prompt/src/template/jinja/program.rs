@@ -280,14 +280,18 @@ impl Program {
     }
 }
 
+/// The most filters and tests that do not exist which are reported of one template.
+const MAX_UNKNOWN: usize = 20;
+
 /// Reads a template, as far as it can be read: the filters and tests that do not exist are errors of the render, all others of reading.
 pub(super) fn read(
     environment: &Environment,
     source: &Arc<Source>,
 ) -> (Template, Vec<EngineError>, Option<Error>) {
     let (template, errors) = environment.read(source.name(), source.text());
-    let (unknown, wrong): (Vec<_>, Vec<_>) =
+    let (mut unknown, wrong): (Vec<_>, Vec<_>) =
         errors.into_iter().partition(|error| error.kind() == EngineKind::Unknown);
+    unknown.truncate(MAX_UNKNOWN);
     let error = wrong.iter().fold(None, |all, next| Some(errors::join(all, errors::syntax(source, next))));
     (template, unknown, error)
 }
