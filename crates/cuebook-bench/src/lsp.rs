@@ -182,7 +182,7 @@ fn ruff() -> Result<PathBuf, Box<dyn Error>> {
 /// The figures of a session, one per line, with what they must not exceed.
 fn shown(session: &Session, is_judged: bool) -> String {
     let verdict = |is_met: bool, target: String| match is_judged {
-        true => format!("   at most {target}: {}", if is_met { "met" } else { "missed" }),
+        true => format!("   at most {target}: {}", if is_met { "kept" } else { "missed" }),
         false => String::new(),
     };
     let mut lines = vec![format!(
@@ -362,7 +362,7 @@ mod tests {
             let words = |line: &str| line.rsplit(' ').next().unwrap_or_default().to_owned();
             shown(&session, is_judged).lines().map(words).collect()
         };
-        assert_eq!(verdicts(true), ["met", "missed", "met", "missed"]);
+        assert_eq!(verdicts(true), ["kept", "missed", "kept", "missed"]);
         assert_eq!(verdicts(false), ["300.00ms", "100", "1", "MB"]);
     }
 
