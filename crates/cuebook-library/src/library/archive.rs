@@ -79,7 +79,7 @@ pub struct Unpacked {
     pub bytes: u64,
     /// Paths that were left out, each with everything below it.
     pub skipped: Vec<String>,
-    /// Files that their owner could run where they come from, by their paths below `root`. Here nobody can.
+    /// Files that their owner could run where they come from, by their paths below `root`. They are written without that right.
     pub executables: Vec<String>,
 }
 

@@ -284,7 +284,7 @@ pub fn a_queued_thread_wakes_a_listener(world: &Fixture) {
     std::thread::scope(|scope| {
         let listener = scope.spawn(|| {
             loop {
-                // Nothing looks at the queue before it is told to. Other tests may wake it too.
+                // Nothing looks at the queue before the notification. Other tests may wake it too.
                 store.wait_for_work(5 * MINUTE);
                 if let Some(claimed) = claim(store, 1).pop() {
                     return claimed.id;
