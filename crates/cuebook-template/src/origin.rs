@@ -5,6 +5,8 @@
 
 use std::cell::{Cell, RefCell};
 
+use smallvec::SmallVec;
+
 use crate::names::Few;
 
 /// A node of the table of a render. The first node is the author: a value that the template itself made.
@@ -38,7 +40,7 @@ impl<'r> Table<'r> {
     /// A table with room for about so many nodes.
     #[inline(always)]
     pub fn new(expected: usize) -> Table<'r> {
-        let mut nodes = Vec::with_capacity(expected.max(8));
+        let mut nodes = Nodes::with_capacity(expected);
         nodes.push(StoredOrigin::Author);
         let origins = Origins { nodes };
         Table {
@@ -175,11 +177,14 @@ enum StoredOrigin {
     Name([u8; PART]),
 }
 
+/// A small prompt has few nodes, which need no memory of their own.
+type Nodes = SmallVec<[StoredOrigin; 6]>;
+
 /// The origins of one render.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origins {
     /// Names of nodes are before the nodes that have them.
-    nodes: Vec<StoredOrigin>,
+    nodes: Nodes,
 }
 
 /// A variable, or a part of one.

@@ -17,11 +17,10 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
     if prepared.declares_nothing() && is_lenient {
         return findings;
     }
-    let declared: Vec<&str> = prompt.variables.iter().map(|variable| variable.name.as_str()).collect();
     let mut seen = BTreeSet::new();
     for (read, place) in prepared.reads() {
         let root = read.root.as_str();
-        let known = declared.contains(&root)
+        let known = prompt.variable(root).is_some()
             || read.maybe_local
             || root == SYSTEM
             || prepared.has_global(root)
@@ -31,8 +30,9 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
         if known || !seen.insert(read.root.clone()) {
             continue;
         }
-        let hint = did_you_mean(&nearest(root, declared.iter().copied()))
-            .unwrap_or_else(|| prompt.dialect.declaration.replace("NAME", root));
+        let hint =
+            did_you_mean(&nearest(root, prompt.variables.iter().map(|variable| variable.name.as_str())))
+                .unwrap_or_else(|| prompt.dialect.declaration.replace("NAME", root));
         let message = format!("the prompt `{}` does not declare `{root}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));
     }
