@@ -145,6 +145,91 @@ fn git_toolkit() -> Project {
     project
 }
 
+/// A project with the pack installed and approved, and a repository in the folder `main` on the branch `trunk`.
+fn repository() -> Option<Project> {
+    python_or_skip()?;
+    if Command::new("git").arg("--version").output().is_err() {
+        skip::missing_peer("git is missing");
+        return None;
+    }
+    let project = git_toolkit();
+    std::fs::create_dir_all(project.path().join("main/sub")).unwrap();
+    git(&project, &["init", "-q", "-b", "trunk", "main"]);
+    git(&project, &["-C", "main", "commit", "-q", "--allow-empty", "-m", "x"]);
+    stderr(&project, &["pack", "install", "download"]);
+    stderr(&project, &["pack", "approve", "repo_toolkit", "--yes"]);
+    Some(project)
+}
+
+fn git(project: &Project, args: &[&str]) {
+    let who = ["-c", "user.name=x", "-c", "user.email=x@y"];
+    assert!(
+        project.command("git", project.path()).args(who).args(args).status().unwrap().success(),
+        "{args:?}"
+    );
+}
+
+/// What the prompt about the branch prints in a workspace, and the advice of its warning.
+fn status_in(project: &Project, folder: &str) -> (String, Option<String>) {
+    let workspace = format!("workspace_path={}", project.path().join(folder).display());
+    let output = cuebook(project, &["render", "status", "--context", &workspace]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let advice =
+        said.split_once("warning[CB421]").map(|(_, rest)| rest.split_once("help: ").unwrap().1.to_owned());
+    assert_eq!(advice.is_none(), said.is_empty(), "{said}");
+    (String::from_utf8_lossy(&output.stdout).into_owned(), advice)
+}
+
+/// Follows the advice: adds the setting that it names to the user's.
+fn follow(project: &Project, advice: &str) {
+    let setting = advice.split('`').nth(1).unwrap();
+    project.write("home/.ai/config/cuebook.toml", format!("[hooks]\n{setting}\n"));
+}
+
+#[test]
+fn a_hidden_repository_is_reported_and_can_be_granted() {
+    let Some(project) = repository() else { return };
+    git(&project, &["-C", "main", "worktree", "add", "-q", "-b", "side", "../tree"]);
+    std::fs::create_dir_all(project.path().join("tree/deep")).unwrap();
+    assert_eq!(status_in(&project, "main"), ("on trunk".into(), None));
+    for (folder, branch) in [("main/sub", "trunk"), ("tree", "side"), ("tree/deep", "side")] {
+        project.write("home/.ai/config/cuebook.toml", "");
+        let (text, advice) = status_in(&project, folder);
+        assert_eq!(text, "no repository", "{folder}");
+        follow(&project, &advice.unwrap());
+        assert_eq!(status_in(&project, folder), (format!("on {branch}"), None), "{folder}");
+    }
+    // A project cannot open a repository to its hooks.
+    project.write("home/.ai/config/cuebook.toml", "");
+    let git_folder = project.path().join("main/.git");
+    project.write("cuebook.toml", format!("[hooks]\nreadable = [{git_folder:?}]\n"));
+    let workspace = format!("workspace_path={}", project.path().join("main/sub").display());
+    let refused = stderr(&project, &["render", "status", "--context", &workspace]);
+    assert!(refused.contains("[CB231]") && refused.contains("[CB421]"), "{refused}");
+    project.allow();
+    assert_eq!(status_in(&project, "main/sub").0, "on trunk");
+}
+
+#[test]
+fn a_git_file_cannot_suggest_a_foreign_folder() {
+    let Some(project) = repository() else { return };
+    git(&project, &["-C", "main", "worktree", "add", "-q", "-b", "side", "../tree"]);
+    project.write("secrets/HEAD", "ref: refs/heads/x\n");
+    // The last one is a repository of the user's, whose worktree is another folder.
+    for named in ["../secrets", "/etc", "../nowhere", "", "../main/.git", "../main/.git/worktrees/tree"] {
+        project.write("foreign/.git", format!("gitdir: {named}\n"));
+        let (text, advice) = status_in(&project, "foreign");
+        let advice = advice.unwrap();
+        assert_eq!(text, "no repository");
+        assert!(advice.contains(".git leads to a folder that does not belong to it"), "{named}: {advice}");
+        assert!(!advice.contains("readable"), "{named}: {advice}");
+    }
+    // The user's own keys are never shown.
+    project.write("home/.ai/config/cuebook.toml", "[hooks]\nreadable = [\"~/.ai\"]\n");
+    let refused = stderr(&project, &["render", "status"]);
+    assert!(refused.contains("error[CB105]: `hooks.readable` would show your keys"), "{refused}");
+}
+
 #[test]
 fn an_approved_pack_provides_the_git_branch() {
     let Some(()) = python_or_skip() else { return };
@@ -153,24 +238,8 @@ fn an_approved_pack_provides_the_git_branch() {
     }
     let project = git_toolkit();
     std::fs::create_dir_all(project.path().join("ws")).unwrap();
-    for args in [
-        &["init", "-q", "-b", "trunk", "ws"][..],
-        &[
-            "-C",
-            "ws",
-            "-c",
-            "user.name=x",
-            "-c",
-            "user.email=x@y",
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "x",
-        ],
-    ] {
-        assert!(project.command("git", project.path()).args(args).status().unwrap().success());
-    }
+    git(&project, &["init", "-q", "-b", "trunk", "ws"]);
+    git(&project, &["-C", "ws", "commit", "-q", "--allow-empty", "-m", "x"]);
     let workspace = format!("workspace_path={}", project.path().join("ws").display());
     let render = ["render", "status", "--context", &workspace];
     assert!(stderr(&project, &["pack", "install", "download"]).contains("cuebook pack approve repo_toolkit"));

@@ -109,6 +109,7 @@ impl PythonHooks {
     fn profile(&self, interpreter: &Interpreter, script: &Script, key: &Key) -> Profile {
         let mut readable = interpreter.readable.clone();
         readable.extend([key.workspace.clone(), script.folder.clone()]);
+        readable.extend(self.config.readable());
         readable.extend(script.path.parent().map(Path::to_owned));
         readable.sort();
         readable.dedup();
@@ -368,6 +369,8 @@ fn environment(python: &Path) -> Vec<(OsString, OsString)> {
         ("GIT_CONFIG_NOSYSTEM", "1"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_TERMINAL_PROMPT", "0"),
+        // The workspace may be a subfolder of a repository that is given as well, and each is mounted by itself.
+        ("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1"),
     ];
     environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));
     environment.extend(std::env::var_os("TZ").map(|zone| ("TZ".into(), zone)));

@@ -65,13 +65,17 @@ impl Interpreter {
             Grants::of(spaces)?.require(&request)?;
         }
         let interpreter = Interpreter::find(&config.python, spaces.project(), path.as_deref())?;
-        match interpreter.readable.iter().find(|folder| trust::holds_secrets(spaces, folder)) {
-            Some(folder) => {
-                let why = format!("it would show your home directory to hooks: {}", folder.display());
-                Err(unusable(&config.python, why))
-            }
-            None => Ok(interpreter),
+        if let Some(folder) = interpreter.readable.iter().find(|folder| trust::holds_secrets(spaces, folder))
+        {
+            let why = format!("it would show your home directory to hooks: {}", folder.display());
+            return Err(unusable(&config.python, why));
         }
+        if let Some(path) = config.readable().iter().find(|path| trust::holds_secrets(spaces, path)) {
+            let message = format!("`hooks.readable` would show your keys to hooks: {}", path.display());
+            let hint = "list only what hooks need, such as the `.git` folder of a repository";
+            return Err(Error::new(ErrorKind::Config, Diagnostic::new(Code::BadConfig, message).hint(hint)));
+        }
+        Ok(interpreter)
     }
 
     /// Finds the interpreter that the setting `hooks.python` names: a path, below `root` if it is relative, or a name that

@@ -10,6 +10,7 @@
 mod context;
 mod failure;
 mod registry;
+mod repository;
 mod services;
 mod workspace;
 
@@ -19,6 +20,7 @@ pub use context::{HookContext, Host, Refusal, Subject};
 pub use failure::HookError;
 pub(crate) use failure::called;
 pub use registry::{Event, Hooks, Listener};
+pub(crate) use repository::hidden_repository;
 pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
 pub(crate) use workspace::{Resolved, Workspace};
 

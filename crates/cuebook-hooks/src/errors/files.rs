@@ -164,6 +164,7 @@ mod tests {
             pack: None,
             modules: None,
             mentions_system: true,
+            mentions_git: false,
             fingerprint: String::new(),
         }
     }

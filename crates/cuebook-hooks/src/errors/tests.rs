@@ -16,6 +16,7 @@ fn failed_call<T>(check: impl FnOnce(FailedCall<'_>) -> T) -> T {
         pack: None,
         modules: None,
         mentions_system: true,
+        mentions_git: false,
         fingerprint: String::new(),
     };
     let subject = Subject::Prompt { id: "p".into() };

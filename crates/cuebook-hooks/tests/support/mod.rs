@@ -140,6 +140,7 @@ impl Bench {
             pack: None,
             modules: None,
             mentions_system: true,
+            mentions_git: false,
             fingerprint: "1".into(),
         };
         Bench {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::environment::PromptsConfig;
 use super::mcp::McpConfig;
-use super::tools::ToolsConfig;
+use super::tools::{ToolsConfig, absolute_paths};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::files;
 use crate::items::{self, Spaces};
@@ -160,6 +160,8 @@ pub struct HooksConfig {
     pub idle_seconds: u64,
     /// Hosts on this machine or in a private network that hooks may ask, as in `localhost:8080`; public ones need no entry.
     pub http_hosts: Vec<String>,
+    /// Further files and folders that hooks can read, as in the `.git` of a repository that the workspace is a part of.
+    pub readable: Vec<PathBuf>,
     /// The project names another Python and its user has not granted it: hooks do not run.
     #[serde(skip)]
     pub ungranted_python: Option<(Request, Granted)>,
@@ -178,8 +180,16 @@ impl Default for HooksConfig {
             workers: 8,
             idle_seconds: 60,
             http_hosts: Vec::new(),
+            readable: Vec::new(),
             ungranted_python: None,
         }
+    }
+}
+
+impl HooksConfig {
+    /// The further files and folders that hooks can read, without links; those that exist.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        absolute_paths(&self.readable).iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect()
     }
 }
 
@@ -405,6 +415,7 @@ mod tests {
             "workers",
             "idle_seconds",
             "http_hosts",
+            "readable",
         ];
         for key in limits.iter().chain(&hooks) {
             assert!(rest.contains(&format!("\n{key} = ")), "{key}");

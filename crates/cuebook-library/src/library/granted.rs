@@ -40,7 +40,7 @@ macro_rules! setting {
 }
 
 /// Every setting that carries power. A new limit belongs here; a test counts them.
-const SETTINGS: [Setting; 19] = [
+const SETTINGS: [Setting; 20] = [
     Setting {
         section: "library",
         key: "paths",
@@ -73,6 +73,9 @@ const SETTINGS: [Setting; 19] = [
     setting!(more hooks.idle_seconds),
     setting!(hooks.http_hosts, |project, user, _| {
         project.hooks.http_hosts.iter().any(|host| !user.hooks.http_hosts.contains(host))
+    }),
+    setting!(hooks.readable, |project, user, _| {
+        project.hooks.readable.iter().any(|path| !user.hooks.readable.contains(path))
     }),
 ];
 
@@ -286,7 +289,7 @@ mod tests {
         let text = "[library]\npaths = [\"in\", \"../out\"]\nvocab = \"/v.json\"\n[limits]\nfile_size = 99999999\nfuel = 99999999999\n\
             render_seconds = 11\nrecursion = 9999\ninclude_depth = 999\nstring_bytes = 9999999999\nitems = 99999999\n[hooks]\nenabled = true\n\
             python = \"perl\"\nsandbox = \"none\"\nmemory = 9999999999\nprocesses = 999\nopen_files = 9999\n\
-            temp_size = 999999999\nworkers = 99\nidle_seconds = 999\nhttp_hosts = [\"localhost\"]\n";
+            temp_size = 999999999\nworkers = 99\nidle_seconds = 999\nhttp_hosts = [\"localhost\"]\nreadable = [\"/\"]\n";
         let project = Project::new(text, "[hooks]\nenabled = false\n");
         let library = project.library();
         let config = library.config().unwrap();

@@ -35,6 +35,8 @@ pub struct Script {
     /// Whether its code mentions what the system knows: then `system` is among the variables that it gets. It is made anew for
     /// every render, and most code has no use for it.
     pub mentions_system: bool,
+    /// Whether its code runs git, or reads what git stores, as far as its text shows that.
+    pub mentions_git: bool,
     /// Changes whenever any code in the folder does.
     pub fingerprint: String,
 }
@@ -175,17 +177,20 @@ fn own(library: &Library, file: &ScriptFile, watched: &[(PathBuf, Option<Stamp>)
     // Of the content, and not of the stamps: a file that has just been written is looked at again and again, and is the same.
     let mut hasher = Sha256::new();
     hasher.update(source.text());
-    let mut mentions_system = source.text().contains(SYSTEM);
+    let (mut mentions_system, mut mentions_git) =
+        (source.text().contains(SYSTEM), mentions_git(source.text()));
     for (path, _) in watched.iter().filter(|(path, _)| path.extension().is_some_and(|kind| kind == "py")) {
         hasher.update(path.as_os_str().as_encoded_bytes());
         // One that cannot be read cannot be imported either.
         let code = files::read_bytes(path, &file.name, limit).unwrap_or_default();
-        mentions_system = mentions_system || String::from_utf8_lossy(&code).contains(SYSTEM);
+        let text = String::from_utf8_lossy(&code);
+        mentions_system = mentions_system || text.contains(SYSTEM);
+        mentions_git = mentions_git || self::mentions_git(&text);
         hasher.update(Sha256::digest(code));
     }
     let fingerprint = hex(&hasher.finalize());
     let (path, folder) = (resolved(&file.path, &file.name)?, resolved(&file.folder, &file.name)?);
-    Ok(Script { source, path, folder, pack: None, modules: None, mentions_system, fingerprint })
+    Ok(Script { source, path, folder, pack: None, modules: None, mentions_system, mentions_git, fingerprint })
 }
 
 /// Code of a pack, if the pack is approved as it is, with the providers of its manifest. Everything that runs or says what may
@@ -234,6 +239,7 @@ fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script,
         folder,
         pack: Some(pack.to_owned()),
         mentions_system: modules.values().any(|text| text.contains(SYSTEM)),
+        mentions_git: modules.values().any(|text| mentions_git(text)),
         modules: Some(modules),
         fingerprint: content.digest(),
     };
@@ -241,6 +247,21 @@ fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script,
         return Err(changed(&file.name));
     }
     Ok((script, manifest))
+}
+
+/// Whether Python code has an argument `"git"` before others, a command that starts with `git`, or a path into `.git`.
+fn mentions_git(code: &str) -> bool {
+    let quotes = ['"', '\''];
+    code.match_indices("git").any(|(at, git)| {
+        let (before, after) = (&code[..at], &code[at + git.len()..]);
+        let is_word = before.ends_with(quotes) && after.starts_with(quotes);
+        let is_looked_up = before.trim_end_matches(quotes).ends_with("get(");
+        let is_path = before.ends_with('.')
+            && before[..before.len() - 1].ends_with(|c| c == '/' || quotes.contains(&c));
+        (is_word && !is_looked_up && after[1..].starts_with(','))
+            || (before.ends_with(quotes) && after.starts_with(' '))
+            || (is_path && after.starts_with(|c| c == '/' || quotes.contains(&c)))
+    })
 }
 
 fn changed(name: &str) -> Error {
@@ -285,4 +306,23 @@ fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
         .with("pack_id", pack)
         .with("approval", approval.as_str());
     error_fields.into_iter().fold(error, |error, (name, files)| error.with(name, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions_git;
+
+    #[test]
+    fn code_that_uses_git_is_found_by_its_text() {
+        for code in
+            ["run([\"git\", \"log\"])", "exec('git', 'log')", "os.popen(\"git log\")", "open('.git/HEAD')"]
+        {
+            assert!(mentions_git(code), "{code}");
+        }
+        for code in
+            ["variables[\"git\"]", "variables.get(\"git\", {})", "'legit '", "# git", "digit", "\"git\""]
+        {
+            assert!(!mentions_git(code), "{code}");
+        }
+    }
 }

@@ -20,13 +20,18 @@ pub struct ToolsConfig {
 impl ToolsConfig {
     /// The further files and folders, with `~/` as the user's home folder. Others must be absolute.
     pub fn readable(&self) -> Vec<PathBuf> {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let path = |path: &PathBuf| match (path.strip_prefix("~"), &home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => path.clone(),
-        };
-        self.readable.iter().map(path).filter(|path| path.is_absolute()).collect()
+        absolute_paths(&self.readable)
     }
+}
+
+/// Paths of settings, with `~/` as the user's home folder. Others must be absolute.
+pub(super) fn absolute_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let path = |path: &PathBuf| match (path.strip_prefix("~"), &home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path.clone(),
+    };
+    paths.iter().map(path).filter(|path| path.is_absolute()).collect()
 }
 
 /// Whether tools that a model calls run in the sandbox.

@@ -149,6 +149,7 @@ codes! {
     CB418 EnvNotSet "env-not-set" Error "A file refers to an environment variable that is not set"
     CB419 FileReference "file-reference" Error "A prompt refers to a file that is missing or outside its folder"
     CB420 NoProvider "no-provider" Warning "A template asks about a namespace that no pack provides"
+    CB421 RepositoryHidden "repository-hidden" Warning "Code of a hook uses git, but hooks cannot read the repository"
     CB501 RenderFailed "render-failed" Error "An operation in the template failed"
     CB502 UndefinedValue "undefined-value" Error "The template needs a value that is missing"
     CB503 OutputTooLarge "output-too-large" Error "The rendered text is longer than the prompt's limit"

@@ -13,12 +13,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use serde_json::Value as Json;
 
 use self::host::RunHost;
-use self::providers::Providers;
+use self::providers::{Providers, Source};
 use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{
     Answer, Call, Changes, HookContext, HookError, Hooks, PostRender, PreRender, Provide, Script,
-    ScriptEngine, Subject, Values, Workspace, called,
+    ScriptEngine, Subject, Values, Workspace, called, hidden_repository,
 };
 use crate::prompt::{Limits, Need, Permissions};
 use crate::render::{Editor, Rendered};
@@ -51,7 +51,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
         finished: Condvar::new(),
         model_calls: Mutex::default(),
     };
-    let mut notes = Vec::new();
+    let mut notes = run.hidden_repository(&used, &pre_render, &post_render);
     let scope = run.provide(used, variables, context, &mut notes)?;
     let mut scope = run.set_scope(scope);
     for hook in pre_render {
@@ -67,8 +67,8 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
     }
     validation_error(prepared.prompt(), &scope)?;
     let mut rendered = prepared.render_template(&scope)?;
-    for (hook, wants_system) in post_render {
-        let values = scope.values(wants_system);
+    for (hook, script) in post_render {
+        let values = scope.values(script.is_none_or(|script| script.mentions_system));
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
         let edit = || hook.post_render(rendered.text(), &values, &hook_context);
@@ -93,12 +93,16 @@ enum PreRenderHook {
 }
 
 impl PreRenderHook {
+    fn script(&self) -> Option<&Arc<Script>> {
+        match self {
+            PreRenderHook::Script(hook) => Some(&hook.script),
+            PreRenderHook::Closure(_) => None,
+        }
+    }
+
     /// What a closure does with its variables is unknown.
     fn wants_system(&self) -> bool {
-        match self {
-            PreRenderHook::Script(hook) => hook.script.mentions_system,
-            PreRenderHook::Closure(_) => true,
-        }
+        self.script().is_none_or(|script| script.mentions_system)
     }
 
     fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes, HookError> {
@@ -152,14 +156,17 @@ fn pre_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Pr
     Ok(found)
 }
 
-/// The hooks after the template, in the same order, and whether they want to know what the system knows.
-fn post_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<(Arc<dyn PostRender>, bool)>> {
-    let mut found: Vec<(Arc<dyn PostRender>, bool)> = Vec::new();
+/// A hook after the template, and its script if it has one.
+type PostRenderHook = (Arc<dyn PostRender>, Option<Arc<Script>>);
+
+/// The hooks after the template, in the same order.
+fn post_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<PostRenderHook>> {
+    let mut found: Vec<PostRenderHook> = Vec::new();
     if let Some(hook) = own_hook(prepared, workspace, "post_render")? {
-        let wants_system = hook.script.mentions_system;
-        found.push((Arc::new(hook), wants_system));
+        let script = hook.script.clone();
+        found.push((Arc::new(hook), Some(script)));
     }
-    found.extend(prepared.hooks().post_render.get(&prepared.prompt().id).cloned().map(|hook| (hook, true)));
+    found.extend(prepared.hooks().post_render.get(&prepared.prompt().id).cloned().map(|hook| (hook, None)));
     Ok(found)
 }
 
@@ -242,6 +249,22 @@ impl Run<'_> {
     ) -> HookContext<'h> {
         let place = (self.workspace.folder(), self.prepared.hook_settings());
         HookContext::new(subject, grants, place, (self.session, self.state), host)
+    }
+
+    /// A warning about the first code that uses git, if hooks cannot read the repository.
+    fn hidden_repository(
+        &self,
+        used: &[Source],
+        pre_render: &[PreRenderHook],
+        post_render: &[PostRenderHook],
+    ) -> Vec<Diagnostic> {
+        let before = pre_render.iter().filter_map(PreRenderHook::script);
+        let scripts = before.chain(post_render.iter().filter_map(|(_, script)| script.as_ref()));
+        let providers = used.iter().filter(|source| source.mentions_git).map(|source| source.subject.clone());
+        let own = scripts.filter(|script| script.mentions_git).map(|_| self.prepared.subject());
+        let warning =
+            |subject| hidden_repository(self.workspace.folder(), self.prepared.hook_settings(), &subject);
+        providers.chain(own).next().and_then(warning).into_iter().collect()
     }
 
     fn set_scope(&self, scope: Arc<Scope>) -> Arc<Scope> {

@@ -18,9 +18,11 @@ pub(super) struct Source {
     pub(super) namespace: String,
     provide: Arc<dyn Provide>,
     supplier: Supplier,
-    subject: Subject,
+    pub(super) subject: Subject,
     grants: (Permissions, Limits),
     optional: bool,
+    /// Whether its code runs git.
+    pub(super) mentions_git: bool,
     /// What kept it from being ready, if a render may go on without it.
     trouble: Option<Error>,
 }
@@ -51,6 +53,7 @@ pub(super) fn source(prepared: &Prepared, namespace: &str, workspace: &Workspace
             // The program's own code can do what it likes anyway.
             grants: (Permissions::ALL, Limits::default()),
             optional: false,
+            mentions_git: false,
             trouble: None,
         }));
     }
@@ -63,6 +66,7 @@ pub(super) fn source(prepared: &Prepared, namespace: &str, workspace: &Workspace
             .and_then(|()| prepared.script(&prepared.provider_file(pack, provider, namespace)))
             .map(|script| ScriptHook { engine: engine.clone(), script }),
     };
+    let mentions_git = ready.as_ref().is_ok_and(|hook| hook.script.mentions_git);
     let (provide, trouble): (Arc<dyn Provide>, _) = match ready {
         Ok(hook) => (Arc::new(hook), None),
         Err(error) if provider.optional => (Arc::new(|_: &HookContext<'_>| Ok(Values::new())), Some(error)),
@@ -75,6 +79,7 @@ pub(super) fn source(prepared: &Prepared, namespace: &str, workspace: &Workspace
         subject: Subject::Provider { namespace: namespace.to_owned(), pack: Some(pack.clone()) },
         grants: (provider.permissions, provider.limits),
         optional: provider.optional,
+        mentions_git,
         trouble,
     }))
 }
