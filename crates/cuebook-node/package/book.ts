@@ -352,9 +352,9 @@ export class Book<P = AnyPrompts> {
 
   /** Starts a run of a prompt. Iterate over it for its events; its `result()` is the end. */
   start<Id extends IdOf<P>>(id: Id, ...rest: RenderArguments<P, Id, RenderOptions & RunOptions>): Run<OutputOf<P, Id>> {
-    const { signal, replay, record, model, provider, limits, store, unfenced, tools, allow, ...options } = rest[1] ?? {};
+    const { signal, replay, record, model, provider, limits, store, unfenced, tools, allow, skills, ...options } = rest[1] ?? {};
     const values = this.#values(id, rest[0] as Variables | undefined, options, {
-      ...{ model, provider, limits, store, unfenced, tools, allow },
+      ...{ model, provider, limits, store, unfenced, tools, allow, skills },
       ...paths({ replay, record }),
     });
     return new Run<OutputOf<P, Id>>(this.#native, "run", values, signal);

@@ -38,6 +38,8 @@ export interface RunOptions extends ThreadOptions {
   tools?: Record<string, string>;
   /** Patterns of items that the run may execute. */
   allow?: string[];
+  /** Ids of skills that the model can open. */
+  skills?: string[];
 }
 
 /** The options of `book.resume`. */

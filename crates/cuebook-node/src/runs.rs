@@ -98,6 +98,7 @@ impl Project {
             limit_overrides: given.object("limits"),
             tools,
             allow: given.texts("allow"),
+            skills: given.texts("skills"),
             is_async: false,
         };
         self.engine(settings(given)).run(book, &request, events).map(ended)

@@ -79,6 +79,11 @@ impl Options {
         self.0.get(name)?.as_str().map(str::to_owned)
     }
 
+    fn texts(&self, name: &str) -> Vec<String> {
+        let texts = self.0.get(name).and_then(Json::as_array);
+        texts.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    }
+
     fn is_set(&self, name: &str) -> bool {
         self.0.get(name).and_then(Json::as_bool).unwrap_or_default()
     }
@@ -151,7 +156,6 @@ impl Book {
                 .into_iter()
                 .filter_map(|(name, item)| Some((name, item.as_str()?.to_owned())))
                 .collect();
-            let allow = options.0.get("allow").and_then(Json::as_array).cloned().unwrap_or_default();
             let request = RunRequest {
                 prompt,
                 variables: inputs.variables,
@@ -159,7 +163,8 @@ impl Book {
                 model: options.text("model"),
                 limit_overrides: options.object("limits"),
                 tools: items,
-                allow: allow.iter().filter_map(|pattern| pattern.as_str().map(str::to_owned)).collect(),
+                allow: options.texts("allow"),
+                skills: options.texts("skills"),
                 is_async: false,
             };
             let engine = self.engine_with(options.settings(), tools, &failures);

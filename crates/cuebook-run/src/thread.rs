@@ -34,6 +34,7 @@ mod rebuild;
 mod results;
 mod resume;
 mod run;
+mod skills;
 mod start;
 mod text_mode;
 

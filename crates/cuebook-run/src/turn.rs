@@ -93,6 +93,8 @@ pub struct Performed {
     pub error_kind: Option<String>,
     /// It is unknown whether the tool did its work: the run ends with [`Halt::Indeterminate`].
     pub unknown: bool,
+    /// The file that the text came from, with the origin of each piece, for journals.
+    pub source: Option<Json>,
 }
 
 impl Performed {

@@ -93,6 +93,9 @@ pub struct RequestArgs {
     /// Let the prompt's tools run these items, as in rye.execute.tool.my.*
     #[arg(long = "allow", value_name = "PATTERN")]
     pub allow: Vec<String>,
+    /// A skill that the model can open
+    #[arg(long = "skill", value_name = "ID")]
+    pub skills: Vec<String>,
 }
 
 /// `run`

@@ -46,6 +46,7 @@ pub(super) fn request(
             limit_overrides: inputs::limits(&args.limits)?,
             tools: tools(&args.tools)?,
             allow: args.allow.clone(),
+            skills: args.skills.clone(),
             is_async,
         })
     })

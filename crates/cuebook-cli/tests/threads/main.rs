@@ -24,6 +24,7 @@ mod queue;
 mod run;
 mod same;
 mod setup;
+mod skills;
 mod stores;
 mod sums;
 mod traces;

@@ -69,15 +69,28 @@ fn a_worker_runs_what_was_queued_by_priority() {
 }
 
 #[test]
-fn a_delayed_thread_starts_when_it_is_due() {
+fn a_worker_takes_a_thread_only_when_it_is_due() {
     let stage = stage(Script::new().reply(returned("Hi")).forever());
-    let id = start(&stage, &["--in", "1s"]);
+    let past = start(&stage, &["--at", "2001-01-01T00:00:00Z"]);
+    let future = start(&stage, &["--at", "2999-01-01T00:00:00Z"]);
+    assert_eq!(counts(&stage), [1, 1, 0]);
+    let output = stage.run(&["worker", "--until-empty"]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert_eq!(show(&stage, &past)["status"], "completed");
+    assert_eq!(show(&stage, &future)["status"], "queued");
+    assert_eq!((counts(&stage), stage.mock.requests().len()), ([0, 1, 0], 1));
+}
+
+#[test]
+fn a_waiting_worker_takes_a_delayed_thread_after_its_due_time() {
+    let stage = stage(Script::new().reply(returned("Hi")).forever());
+    // The worker waits before there is anything to do, so the due time alone makes it look again.
     let mut worker = stage.start(&["worker"]);
+    let queued = stage.json(&[&START[..], &["--in", "2s"]].concat());
+    let moment = |time: &Json| time.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
     stage.wait_for("completed");
-    let due = stage.events(&id);
-    let moment = |event: &Json| event["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
-    let waited = moment(&due[1]).duration_since(moment(&due[0]));
-    assert!(waited >= jiff::SignedDuration::from_millis(900), "{waited}");
+    let events = stage.events(queued["thread_id"].as_str().unwrap());
+    assert!(moment(&events[1]["timestamp"]) >= moment(&queued["due_at"]), "{queued}: {}", events[1]);
     worker.kill().unwrap();
     worker.wait().unwrap();
 }

@@ -415,6 +415,7 @@ class Book:
         limits: Mapping[str, Any] | None = None,
         tools: Mapping[str, str] | None = None,
         allow: Iterable[str] = (),
+        skills: Iterable[str] = (),
         replay: str | os.PathLike[str] | None = None,
         record: str | os.PathLike[str] | None = None,
         store: str | None = None,
@@ -426,12 +427,13 @@ class Book:
 
         The outputs that the prompt declares are an object of `output_type`, a dataclass or pydantic model; without it, a dict. The
         prompt's tools are functions (`@book.tool`), or items that `tools` names. `limits` replaces limits, such as `{"turns": 4}`.
-        `replay` plays recorded replies back instead of calling a provider, and `record` records them.
+        The model can open `skills`, given by their ids. `replay` plays recorded replies back instead of calling a provider, and
+        `record` records them.
         """
         from ._runs import Run
 
         options = _options(model, provider, limits, replay, record, store, unfenced)
-        options.update(tools=dict(tools or {}), allow=[*allow])
+        options.update(tools=dict(tools or {}), allow=[*allow], skills=[*skills])
         given, circumstances, native = _joined(variables, more), dict(context or {}), self._native
         kind = output_type or self._outputs.get(prompt_id)
         functions = [*self._tools.items()]

@@ -31,6 +31,7 @@ class RunOptions(TypedDict, total=False):
     limits: Mapping[str, Any] | None
     tools: Mapping[str, str] | None
     allow: Iterable[str]
+    skills: Iterable[str]
     replay: str | os.PathLike[str] | None
     record: str | os.PathLike[str] | None
     store: str | None

@@ -95,6 +95,7 @@ impl Engine {
             limits,
             continuation_of: Some(finished.id.clone()),
             forked_from: None,
+            skills: super::skills::still_open(&launch.skills, &rebuilt.opened_skills),
             ..launch.clone()
         };
         let thread_tools = self.continued_tools(project, &next, chosen.profile.api, rebuilt.opened)?;

@@ -9,7 +9,7 @@ use cuebook::prompt::Tools;
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
-use super::managed::{Managed, ThreadTools};
+use super::managed::{Managed, Target, ThreadTools};
 use super::orchestrator::RESULT;
 use super::results::{self, Reading};
 use crate::actions::Action;
@@ -94,6 +94,17 @@ impl DirectiveThread<'_> {
     }
 }
 
+/// What a call of an action is for.
+fn target(action: Action, arguments: &Map<String, Json>) -> Target {
+    let text = |name: &str| arguments.get(name).and_then(Json::as_str).unwrap_or_default();
+    let (item_type, item_id) = match action {
+        Action::Search => (text("scope").split('.').next().unwrap_or_default(), ""),
+        _ => (text("item_type"), text("item_id")),
+    };
+    let item_type = if item_type.is_empty() { "tool" } else { item_type };
+    Target { action: action.word(), item_type: item_type.to_owned(), item_id: item_id.to_owned() }
+}
+
 impl ThreadTools for DirectiveThread<'_> {
     fn tools(&self) -> Arc<Tools> {
         self.tools.clone()
@@ -116,22 +127,22 @@ impl ThreadTools for DirectiveThread<'_> {
                 names.join(", ")
             ));
         };
-        let text = |name: &str| arguments.get(name).and_then(Json::as_str).unwrap_or_default();
-        let (item_type, item_id) = match action {
-            Action::Search => (text("scope").split('.').next().unwrap_or_default(), ""),
-            _ => (text("item_type"), text("item_id")),
-        };
-        if action == Action::Load && text("destination") == "user" {
+        if action == Action::Load && arguments.get("destination").and_then(Json::as_str) == Some("user") {
             // What lies there holds for every project, and is for the user to change.
             return Permit::Denied(
                 "A thread copies items into its project only: destination `project`.".into(),
             );
         }
-        let item_type = if item_type.is_empty() { "tool" } else { item_type };
-        match self.capabilities.check(action.word(), item_type, item_id) {
+        let target = target(action, arguments);
+        match self.capabilities.check(target.action, &target.item_type, &target.item_id) {
             Ok(()) => Permit::Allowed,
             Err(denied) => Permit::Denied(denied.to_json().to_string()),
         }
+    }
+
+    fn target(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Option<Target> {
+        let returns = self.returned(call, arguments).is_some();
+        Action::named(&call.name).filter(|_| !returns).map(|action| target(action, arguments))
     }
 
     fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {

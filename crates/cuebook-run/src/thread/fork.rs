@@ -120,6 +120,7 @@ impl Engine {
             unpriced: chosen.price.is_none(),
             limits,
             notes,
+            skills: super::skills::still_open(&rebuilt.launch.skills, &rebuilt.opened_skills),
             ..rebuilt.launch
         };
         launch.model.id.clone_from(&chosen.model);
@@ -188,6 +189,7 @@ impl Engine {
             self.launch_prompt(project, &prepared, &request, (*context).clone())?;
         launch.limits = ThreadLimits::resolve(&old.limits, None, &how.limit_overrides, None)?;
         start::one_currency(&mut launch.limits, &chosen, true)?;
+        launch.skills = super::skills::still_open(&old.skills, &rebuilt.opened_skills);
         let said = rebuilt.start.conversation.iter().skip(rebuilt.prompt_messages);
         launch.messages.extend(said.cloned());
         let thread_tools = Some(thread_tools);

@@ -469,6 +469,12 @@ impl RunRequest {
         self
     }
 
+    /// Lets the model open a skill, given by its id.
+    pub fn skill(mut self, id: impl Into<String>) -> RunRequest {
+        self.skills.push(id.into());
+        self
+    }
+
     /// Allows the thread more, as a pattern such as `rye.execute.tool.rye.file-system.*`.
     pub fn allow(mut self, pattern: impl Into<String>) -> RunRequest {
         self.allow.push(pattern.into());

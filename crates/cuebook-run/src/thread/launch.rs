@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cuebook::chat::Message;
+use cuebook::dialect::skill::OfferedSkill;
 use cuebook::prompt::{Model, ModelOptions};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Number, Value as Json, json};
@@ -78,6 +79,8 @@ pub struct Launch {
     pub prompt_hash: Option<String>,
     /// The items that stand behind the tools of a prompt, by the names of the tools.
     pub tools: Map<String, Json>,
+    /// The skills that its model can open.
+    pub skills: Vec<OfferedSkill>,
     /// The directive that tells another thread how to go on when the conversation is full.
     pub continuation: Option<String>,
     /// The thread whose conversation it goes on with.
@@ -114,6 +117,7 @@ impl Launch {
             "origins": self.origins,
             "prompt_hash": self.prompt_hash,
             "tools": self.tools,
+            "skills": self.skills.iter().map(OfferedSkill::to_json).collect::<Vec<_>>(),
             "continuation": self.continuation,
             "continuation_of": self.continuation_of.as_ref().map(ThreadId::as_str),
             "forked_from": self
@@ -145,6 +149,7 @@ impl Launch {
             list("messages").iter().map(Message::from_json).collect();
         let model = &json["model"];
         let messages = messages.map_err(|_| wrong("messages"))?;
+        let skills = list("skills").iter().map(OfferedSkill::from_json).collect::<Option<_>>();
         let of_prompt = json["prompt_messages"].as_u64().and_then(|count| usize::try_from(count).ok());
         Ok(Launch {
             // Logs of earlier versions call it `errand`.
@@ -174,6 +179,7 @@ impl Launch {
             prompt_hash: text("prompt_hash"),
             messages,
             tools: map("tools"),
+            skills: skills.ok_or_else(|| wrong("skills"))?,
             continuation: text("continuation"),
             continuation_of: text("continuation_of").map(ThreadId::known),
             forked_from: fork_point(&json["forked_from"]),

@@ -45,6 +45,11 @@ pub(super) trait ThreadTools: Sync {
     /// Whether a call may be made.
     fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit;
 
+    /// What a call does with which item; `None` for a tool of the thread itself, or a function without an item.
+    fn target(&self, _call: &ToolCall, _arguments: &Map<String, Json>) -> Option<Target> {
+        None
+    }
+
     /// Makes a call.
     fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed;
 
@@ -55,6 +60,13 @@ pub(super) trait ThreadTools: Sync {
 
     /// What to make of an answer without calls, when the model was reminded so often.
     fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<AfterAnswer>;
+}
+
+/// What a call does with an item, in the words of capabilities.
+pub(super) struct Target {
+    pub(super) action: &'static str,
+    pub(super) item_type: String,
+    pub(super) item_id: String,
 }
 
 /// Who is asked, and what that costs.
@@ -230,10 +242,11 @@ impl<'e> Managed<'e> {
 
     /// Keeps what came of a call.
     fn keep_result(&self, call: &ToolCall, performed: &Performed, ran: bool) {
-        self.keep(
-            Kind::ToolResult,
-            json!({"call_id": call.id, "tool": call.name, "result": performed.text, "is_error": performed.is_error, "ran": ran}),
-        );
+        let mut payload = json!({"call_id": call.id, "tool": call.name, "result": performed.text, "is_error": performed.is_error, "ran": ran});
+        if let Some(source) = &performed.source {
+            payload["source"] = source.clone();
+        }
+        self.keep(Kind::ToolResult, payload);
     }
 
     /// Writes what was kept.

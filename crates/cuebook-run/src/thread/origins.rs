@@ -88,6 +88,17 @@ pub(super) fn of(rendered: &Rendered, messages: &[Message]) -> Json {
     json!({"version": VERSION, "origins": table.origins, "messages": messages})
 }
 
+/// Pieces of one text, each with its origin, in the form of the log.
+pub(super) fn of_pieces(pieces: Vec<(usize, Json)>) -> Json {
+    let (mut table, mut flat, mut end) = (Table::default(), Vec::new(), 0);
+    for (length, origin) in pieces {
+        end += length;
+        let number = table.number(origin);
+        flat.extend([end, number]);
+    }
+    json!({"version": VERSION, "origins": table.origins, "messages": [[flat]]})
+}
+
 /// The distinct origins.
 #[derive(Default)]
 struct Table {
@@ -172,6 +183,17 @@ fn one(thread: &Rebuilt, message: &Message, source: MessageSource) -> ExplainedM
             whole(json!({"kind": "model", "model": thread.launch.model.id, "event": event}))
         }
         MessageSource::Tool => {
+            let call = message.metadata.get("tool_call_id").and_then(Json::as_str).unwrap_or_default();
+            if let Some(origins) = thread.tool_sources.get(call) {
+                let texts = message.texts().enumerate();
+                let stored = &origins["messages"][0];
+                return ExplainedMessage {
+                    role: message.role.clone(),
+                    pieces: texts
+                        .flat_map(|(part, text)| stored_pieces(origins, &stored[part], text))
+                        .collect(),
+                };
+            }
             whole(json!({"kind": "tool", "name": said("name"), "call_id": said("tool_call_id")}))
         }
         MessageSource::Reminder(event) => whole(json!({"kind": "reminder", "event": event})),

@@ -104,6 +104,7 @@ impl Engine {
             origins,
             prompt_hash: None,
             tools: items.into_iter().map(|(name, item)| (name, item.into())).collect(),
+            skills: Vec::new(),
             continuation: None,
             continuation_of: None,
             forked_from: None,

@@ -16,7 +16,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::form;
-use super::managed::{Managed, ThreadTools};
+use super::managed::{Managed, Target, ThreadTools};
 use super::results::{self, Reading};
 use super::{Kind, origins};
 use crate::engine::{Engine, Execute, Project};
@@ -151,6 +151,11 @@ impl ThreadTools for PromptTools<'_> {
             format!("The tools are: {}", names.join(", "))
         };
         Permit::Denied(format!("There is no tool `{}`. {known}", call.name))
+    }
+
+    fn target(&self, call: &ToolCall, _: &Map<String, Json>) -> Option<Target> {
+        let item_id = self.item(&call.name)?.to_owned();
+        Some(Target { action: "execute", item_type: "tool".into(), item_id })
     }
 
     fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {

@@ -34,6 +34,10 @@ pub struct Rebuilt {
     pub open_hooks: Vec<OpenHook>,
     /// Sections that were opened.
     pub opened: VisibilityOverrides,
+    /// The ids of the skills that were opened.
+    pub opened_skills: Vec<String>,
+    /// The files that results of tools came from, with the origin of each piece, by the ids of the calls.
+    pub tool_sources: HashMap<String, Json>,
     /// How many messages of the conversation are the prompt.
     pub prompt_messages: usize,
     /// Where each message of the conversation came from.
@@ -65,6 +69,8 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         unknown: Vec::new(),
         open_hooks: Vec::new(),
         opened: VisibilityOverrides::new(),
+        opened_skills: super::skills::open_at_start(&launch),
+        tool_sources: HashMap::new(),
         prompt_messages: launch.prompt_messages,
         sources: first_sources(&launch),
         origins: launch.origins.clone(),
@@ -123,6 +129,10 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 let text = payload["result"].as_str().unwrap_or_default();
                 let is_error = payload["is_error"].as_bool().unwrap_or(false);
                 results.insert(call_id.to_owned(), tool_message(call, text, is_error));
+                if let Some(source) = payload.get("source") {
+                    rebuilt.opened_skills.extend(source["skill"].as_str().map(str::to_owned));
+                    rebuilt.tool_sources.insert(call_id.to_owned(), source["origins"].clone());
+                }
             }
             Kind::HookStart => rebuilt.open_hooks.push(OpenHook::of(payload)),
             Kind::Hook | Kind::HookUnknown => {

@@ -1,6 +1,6 @@
 //! Threads of an engine: how one is started, registered and run, here or in a process of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use super::managed::{Parts, ThreadSetup, ThreadTools};
 use super::prompt_tools::PromptTools;
 use super::rebuild::Rebuilt;
 use super::resume::Resume;
+use super::skills::{self, SkillTools};
 use super::start::{self, DirectiveRequest};
 use super::{Entry, Kind, Money, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
@@ -54,6 +55,8 @@ pub struct RunRequest {
     pub tools: BTreeMap<String, String>,
     /// What it may do besides, as patterns such as `rye.execute.tool.rye.file-system.*`.
     pub allow: Vec<String>,
+    /// The ids of the skills that its model can open.
+    pub skills: Vec<String>,
     /// Does not wait for the thread.
     pub is_async: bool,
 }
@@ -114,17 +117,23 @@ impl Engine {
         watch: &dyn Watch,
     ) -> Result<(Arc<Project>, Arc<dyn Store>, NewThreadParts<'_>)> {
         let project = self.project(Some(book.library().root()))?;
+        let offered = skills::offered(&project, &request.skills)?;
         let context = book.complete(&request.context)?;
         let prepared = book.prepare(&request.prompt, &context)?;
         if prepared.directive().is_some() {
             refuse_tools(&prepared, request)?;
-            let (store, beginning) = self.directive_beginning(&project, &prepared, request, watch)?;
+            let (store, mut beginning) = self.directive_beginning(&project, &prepared, request, watch)?;
+            beginning.launch.skills = offered;
             return Ok((project, store, beginning));
         }
         // A store that cannot be used is reported first, and no store is made for a run that cannot begin.
         self.looked_at(&project)?;
-        let (launch, chosen, thread_tools) =
+        let (mut launch, chosen, thread_tools) =
             self.launch_prompt(&project, &prepared, request, (*context).clone())?;
+        if !offered.is_empty() {
+            skills::refuse_same_name(&thread_tools)?;
+        }
+        launch.skills = offered;
         self.ready_to_record()?;
         let store = self.store_of(&project)?;
         let beginning = NewThreadParts {
@@ -315,7 +324,7 @@ impl Engine {
         thread_tools: Option<Box<dyn ThreadTools + '_>>,
         watch: &dyn Watch,
     ) -> Result<ThreadRun> {
-        let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, .. } = rebuilt;
+        let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, opened_skills, .. } = rebuilt;
         let secrets = self.secrets(project)?;
         let model = self.chosen_model(&chosen)?;
         let thread_hooks = ThreadHooks::new(self, project.clone(), &launch)?;
@@ -326,6 +335,14 @@ impl Engine {
                 let outputs = returns::from_json(&launch.outputs)?;
                 own = DirectiveThread::new(self, project.clone(), &launch.capabilities, outputs);
                 &own
+            }
+        };
+        let with_skills;
+        let thread_tools = match launch.skills.is_empty() {
+            true => thread_tools,
+            false => {
+                with_skills = SkillTools::new(thread_tools, project.clone(), &launch.skills, opened_skills);
+                &with_skills
             }
         };
         let held = self.hold(store, &id);
@@ -411,6 +428,8 @@ impl Rebuilt {
             origins: launch.origins.clone(),
             counted: None,
             full: None,
+            opened_skills: super::skills::open_at_start(&launch),
+            tool_sources: HashMap::new(),
             launch,
         }
     }

@@ -262,6 +262,7 @@ pub(crate) fn directive(
         origins,
         prompt_hash: hash(project, wanted.id),
         tools: Map::new(),
+        skills: Vec::new(),
         continuation: directive.more("continuation_directive").map(str::to_owned),
         continuation_of: None,
         forked_from: None,

@@ -3,8 +3,10 @@
 //! The front matter says when the skill helps. The body is no template: braces in it are text.
 
 mod files;
+mod offered;
 
 pub use files::{SKILL_FILE, SkillFile, SkillFolder, SkillSignature};
+pub use offered::{OfferedSkill, Part};
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -33,6 +33,7 @@ pub struct SkillFolder {
     name: String,
     description: String,
     front_matter: Map<String, Json>,
+    allowed_tools: Option<Vec<String>>,
     problem: Option<Diagnostic>,
     folder: PathBuf,
     shown: String,
@@ -85,7 +86,8 @@ impl SkillFolder {
         let problem = skill.problems(&candidate.entry).into_iter().next();
         let shown = source.name().trim_end_matches(SKILL_FILE).trim_end_matches('/').to_owned();
         let (name, description) = (skill.name.0.clone(), skill.description.0.clone());
-        Some(SkillFolder { name, description, front_matter, problem, folder, shown })
+        let allowed_tools = skill.root.get("allowed-tools").map(|_| skill.allowed_tools());
+        Some(SkillFolder { name, description, front_matter, allowed_tools, problem, folder, shown })
     }
 
     /// Its name.
@@ -111,6 +113,20 @@ impl SkillFolder {
     /// The front matter, with the keys of the file.
     pub fn front_matter(&self) -> &Map<String, Json> {
         &self.front_matter
+    }
+
+    /// The tools that it names in `allowed-tools`; `None` if it does not say.
+    pub fn allowed_tools(&self) -> Option<&[String]> {
+        self.allowed_tools.as_deref()
+    }
+
+    /// The text below the front matter of a `SKILL.md`: what an agent reads when it opens the skill.
+    ///
+    /// # Errors
+    ///
+    /// `CB318` for front matter that is missing or invalid.
+    pub fn body(file: &Arc<Source>) -> Result<Arc<Source>> {
+        Ok(Source::inside(file, Skill::read(file)?.body))
     }
 
     /// An error if its name or its description is not what the format demands.
