@@ -50,6 +50,7 @@ const TABLES: &[Named] = &[
     ("npm", rows::npm),
     ("page", page::run),
     ("publish", publish::run),
+    ("python", rows::python),
     ("scale", scale::run),
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),

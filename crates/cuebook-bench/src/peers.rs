@@ -64,6 +64,11 @@ impl Renderer {
         }
     }
 
+    /// Why it could not be started.
+    pub fn started(&self) -> Result<()> {
+        self.script.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
     /// Its turns at what it has under a name.
     pub fn turns<'a>(&'a mut self, what: &'a str) -> Turns<'a> {
         Box::new(move || {
@@ -83,19 +88,24 @@ pub struct Renderers {
 impl Renderers {
     /// Installs and starts them, which takes minutes the first time.
     pub fn start() -> Renderers {
-        let python = |text: &str| Script::start(&python()?, text);
+        let (jinja2, prompty_python) = python_renderers();
         let rust = || Script::of(&mut Command::new(prompty_program()?));
         Renderers {
-            jinja2: Renderer::new(JINJA2, JINJA2_VERSION, python(include_str!("peers/jinja2.py"))),
-            prompty_python: Renderer::new(
-                PROMPTY_PYTHON,
-                PROMPTY_VERSION,
-                python(include_str!("peers/prompty.py")),
-            ),
+            jinja2,
+            prompty_python,
             prompty_rust: Renderer::new(PROMPTY_RUST, PROMPTY_VERSION, rust()),
             dotprompt: dotprompt(),
         }
     }
+}
+
+/// Jinja2 and Prompty in Python.
+pub fn python_renderers() -> (Renderer, Renderer) {
+    let start = |text: &str| Script::start(&python()?, text);
+    (
+        Renderer::new(JINJA2, JINJA2_VERSION, start(include_str!("peers/jinja2.py"))),
+        Renderer::new(PROMPTY_PYTHON, PROMPTY_VERSION, start(include_str!("peers/prompty.py"))),
+    )
 }
 
 /// Dotprompt.
@@ -110,8 +120,11 @@ pub fn python() -> Result<PathBuf> {
 }
 
 /// Our own Python package, and the Python package of minijinja.
-pub fn packages() -> (Renderer, Renderer) {
-    let ours = || Script::start(&package()?, include_str!("peers/cuebook.py"));
+pub fn packages(built: &Result<Package>) -> (Renderer, Renderer) {
+    let ours = || {
+        let built = built.as_ref().map_err(Clone::clone)?;
+        Script::start(&built.python, include_str!("peers/cuebook.py"))
+    };
     let other = || Script::start(&python()?, include_str!("peers/minijinja.py"));
     (
         Renderer::new("cuebook", env!("CARGO_PKG_VERSION"), ours()),
@@ -119,33 +132,43 @@ pub fn packages() -> (Renderer, Renderer) {
     )
 }
 
-/// The interpreter, with the wheel of our package, built as this program was.
-fn package() -> Result<PathBuf> {
-    let (python, target) = (python()?, place::target()?);
-    let folder = place::profile_folder()?;
-    let wheels = target.join("bench/wheels");
-    let _ = fs::remove_dir_all(&wheels);
-    let mut build = Command::new(&python);
-    build.args([
-        "-m",
-        "maturin",
-        "build",
-        "--quiet",
-        "--profile",
-        if folder == "debug" { "dev" } else { &folder },
-    ]);
-    run(build
-        .arg("--target-dir")
-        .arg(&target)
-        .arg("--out")
-        .arg(&wheels)
-        .current_dir(place::workspace().join("crates/cuebook-py")))?;
-    let mut wheels = fs::read_dir(&wheels).map_err(|error| error.to_string())?.flatten();
-    let wheel = wheels.next().ok_or("maturin built no wheel")?.path();
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]);
-    run(install.arg(wheel))?;
-    Ok(python)
+/// Our own Python package, built as this program was, and installed.
+pub struct Package {
+    /// The interpreter that has it.
+    pub python: PathBuf,
+    /// The wheel.
+    pub wheel: PathBuf,
+}
+
+impl Package {
+    /// Builds and installs it.
+    pub fn build() -> Result<Package> {
+        let (python, target) = (python()?, place::target()?);
+        let folder = place::profile_folder()?;
+        let wheels = target.join("bench/wheels");
+        let _ = fs::remove_dir_all(&wheels);
+        let mut build = Command::new(&python);
+        build.args([
+            "-m",
+            "maturin",
+            "build",
+            "--quiet",
+            "--profile",
+            if folder == "debug" { "dev" } else { &folder },
+        ]);
+        run(build
+            .arg("--target-dir")
+            .arg(&target)
+            .arg("--out")
+            .arg(&wheels)
+            .current_dir(place::workspace().join("crates/cuebook-py")))?;
+        let mut wheels = fs::read_dir(&wheels).map_err(|error| error.to_string())?.flatten();
+        let wheel = wheels.next().ok_or("maturin built no wheel")?.path();
+        let mut install = Command::new(&python);
+        install.args(["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall"]);
+        run(install.arg(&wheel))?;
+        Ok(Package { python, wheel })
+    }
 }
 
 /// A program of Prompty's Rust crates. Its own `release` has the settings of our `dist`.

@@ -8,7 +8,7 @@ mod texts;
 use std::fs;
 
 use crate::measure;
-use crate::peers::Renderers;
+use crate::peers::{Renderers, python_renderers};
 use crate::place;
 use crate::race::say;
 use crate::table::{Row, Table};
@@ -22,7 +22,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         ("renders", texts::rows(&mut peers)),
         ("sections", crate::sections::row().map(|row| vec![row])),
         ("cold start", cold::row().map(|row| vec![row])),
-        ("Python", texts::python_rows(&mut peers)),
+        ("Python", texts::python::rows(&mut peers.jinja2, &mut peers.prompty_python)),
         ("TypeScript", texts::npm::rows()),
         ("libraries", library::rows(&mut peers)),
         ("hook call", crate::hooks::row().map(|row| vec![row])),
@@ -50,6 +50,13 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// Measures and prints only the rows of the npm package.
 pub fn npm() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", Table { about: about(), rows: texts::npm::rows()? });
+    Ok(())
+}
+
+/// Measures and prints only the rows of the Python package.
+pub fn python() -> Result<(), Box<dyn std::error::Error>> {
+    let (mut jinja2, mut prompty) = python_renderers();
+    println!("{}", Table { about: about(), rows: texts::python::rows(&mut jinja2, &mut prompty)? });
     Ok(())
 }
 

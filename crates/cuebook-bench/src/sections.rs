@@ -7,10 +7,11 @@
 //! The last rows are ours alone: what it costs to fit a tree of 1,000 sections into a budget of tokens, once every section has
 //! been counted (target: at most twice as long as to render it).
 
-mod peer;
+pub mod peer;
 mod prompts;
 
 use std::error::Error;
+use std::path::Path;
 
 use cuebook::sections::{Binding, RenderedPrompt, Setting, Tree};
 use cuebook::tokens::{Counter, Tokenizer};
@@ -66,6 +67,32 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let race = Race::new("200 sections", what, Ok(turns(bind_and_render)))
         .floor("`memcpy` of the output", Ok(memcpy(text.as_bytes())))
         .peer(table::Peer::new(WINK, peer::VERSION), theirs);
+    Ok(race.run().target(Target::Ahead))
+}
+
+/// The same tree in Python, with `cuebook.wink` in the place of the package that it comes from.
+pub fn python_row(python: Result<&Path, String>) -> Result<Row, Box<dyn Error>> {
+    let case = prompts::large().to_json();
+    let mut ours = python.and_then(Peer::ours);
+    let mut theirs = Peer::start();
+    let texts: Vec<Result<String, String>> = [&mut ours, &mut theirs]
+        .into_iter()
+        .map(|peer| Ok(peer.as_mut().map_err(|why| why.clone())?.load(&case)?.text))
+        .collect();
+    if let [Ok(one), Ok(other)] = &texts[..]
+        && one != other
+    {
+        return Err("the two packages give different texts".into());
+    }
+    let turns =
+        |peer: Result<Peer, String>, loaded: &Result<String, String>| -> Result<Turns<'static>, String> {
+            loaded.clone()?;
+            let mut peer = peer?;
+            Ok(Box::new(move || peer.bind_and_render()))
+        };
+    let what = "`Prompt.bind` and `render` of `cuebook.wink`, for the same tree";
+    let race = Race::new("Python: 200 sections", what, turns(ours, &texts[0]))
+        .peer(table::Peer::new(WINK, peer::VERSION), turns(theirs, &texts[1]));
     Ok(race.run().target(Target::Ahead))
 }
 

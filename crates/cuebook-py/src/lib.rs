@@ -17,6 +17,7 @@ mod items;
 mod json;
 mod lab;
 mod rendered;
+mod requests;
 mod sections;
 mod stage;
 mod threads;

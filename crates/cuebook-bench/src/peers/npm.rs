@@ -80,6 +80,19 @@ fn build(folder: &Path) -> Result<()> {
     run(node.arg("--out").arg(modules.join("cuebook")))
 }
 
+/// The bytes of our package as `npm pack` writes it.
+pub fn packed() -> Result<f64> {
+    let folder = place::environment("npm-peers", env!("CARGO_PKG_VERSION"))?;
+    let mut npm = Command::new("npm");
+    npm.args(["pack", "--json", "--silent", "./node_modules/cuebook"]).current_dir(&folder);
+    let output = npm.output().map_err(|error| format!("npm: {error}"))?;
+    let packed: Json =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("npm pack: {error}"))?;
+    let file = packed[0]["filename"].as_str().ok_or("npm pack names no file")?;
+    let _ = fs::remove_file(folder.join(file));
+    packed[0]["size"].as_f64().ok_or_else(|| "npm pack names no size".to_owned())
+}
+
 /// A folder below the target folder with packages of npm.
 pub fn environment(name: &str, version: &str, packages: &[(&str, &str)]) -> Result<PathBuf> {
     let folder = place::environment(name, version)?;

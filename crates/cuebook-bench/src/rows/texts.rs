@@ -4,6 +4,7 @@
 //! figure but the difference.
 
 pub mod npm;
+pub mod python;
 
 use std::error::Error;
 use std::fs;
@@ -18,9 +19,9 @@ use tempfile::TempDir;
 
 use super::prompts::{self, Case};
 use crate::measure::{Turns, memcpy, turns};
-use crate::peers::{JINJA2, MINIJINJA, MINIJINJA_VERSION, Renderer, Renderers};
+use crate::peers::{MINIJINJA, MINIJINJA_VERSION, Renderer, Renderers};
 use crate::race::Race;
-use crate::table::{Peer, Row, Target, Unit};
+use crate::table::{Peer, Row, Target};
 
 /// The rows.
 pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
@@ -34,27 +35,6 @@ pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
     rows.push(agent.wire(peers)?);
     Ok(rows)
 }
-
-/// The rows of the Python package: what it costs to get there from Python.
-pub fn python_rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
-    let (mut package, mut minijinja) = crate::peers::packages();
-    let (small, agent) = (Loaded::new(prompts::small())?, Loaded::new(prompts::agent())?);
-    let mut rows = vec![
-        small.python(&mut package, &mut minijinja, peers)?.target(Target::AboveFloor(1000.0, Unit::Time)),
-        agent
-            .python(&mut package, &mut minijinja, peers)?
-            .target(Target::AtMost { times: 1.0 / 6.0, peer: JINJA2 }),
-    ];
-    rows.extend(small.table(&mut package)?);
-    Ok(rows)
-}
-
-/// Rows of the table that is rendered: some tenths of a second.
-const TABLE_ROWS: usize = 500_000;
-/// How often it is rendered. The best counts.
-const TABLE_ROUNDS: usize = 5;
-/// Nanoseconds of a row of a table, at most: two million in a second.
-const MAX_PER_ROW: f64 = 500.0;
 
 /// A prompt in a project of its own, ready to be rendered.
 struct Loaded {
@@ -132,51 +112,6 @@ impl Loaded {
                 self.turns(dotprompt, "messages", same_said),
             );
         Ok(race.run().target(Target::AtMost { times: 1.25, peer: MINIJINJA }).target(Target::Ahead))
-    }
-
-    /// The same from Python, where a book finds the prompt for each call. The floor is that call in Rust.
-    fn python(
-        &self,
-        package: &mut Renderer,
-        minijinja: &mut Renderer,
-        peers: &mut Renderers,
-    ) -> Result<Row, Box<dyn Error>> {
-        let text = self.render()?.text().to_owned();
-        let same_text = |answer: &Json| same(&json!(text.trim_end()), &trimmed(&answer["text"]), "text");
-        let book = Book::open(self._project.path());
-        let values = self.case.values.as_object().cloned().unwrap_or_default();
-        let in_rust = || book.render("case", &Variables::from_json(&values), &Context::default());
-        in_rust()?;
-        let name = format!("Python: {}", self.case.name);
-        let what = "`Book.render` of the Python package, from the call to the text";
-        let race = Race::new(name, what, self.turns(package, "render", same_text))
-            .floor("`Book::render` in Rust, with the variables copied", Ok(turns(in_rust)))
-            .peer(peer(minijinja), self.turns(minijinja, "render", same_text))
-            .peer(peer(&peers.jinja2), self.turns(&mut peers.jinja2, "render", same_text))
-            .peer(peer(&peers.prompty_python), self.turns(&mut peers.prompty_python, "render", same_text));
-        Ok(race.run().target(Target::Ahead))
-    }
-
-    /// Rows of a table of pyarrow, on one core and on two.
-    fn table(&self, package: &mut Renderer) -> Result<Vec<Row>, Box<dyn Error>> {
-        let load = json!({"file": self.file, "values": self.case.values, "rows": TABLE_ROWS});
-        let loaded = package.ask(&json!({"load": load})).map(|_| ());
-        let what =
-            format!("`render_batch` of a table of pyarrow with {TABLE_ROWS} rows: the time of one row");
-        let mut row = |what: &'static str| match &loaded {
-            Ok(()) => {
-                let mut turns = package.turns(what);
-                (0..TABLE_ROUNDS).map(|_| turns()).try_fold(f64::MAX, |best, time| Ok(best.min(time?)))
-            }
-            Err(why) => Err(why.clone()),
-        };
-        let (one, two) = (row("table"), row("table on two cores"));
-        Ok(vec![
-            Row::new("Python: row of a table", what.clone(), one)
-                .target(Target::Below(MAX_PER_ROW, Unit::Time)),
-            Row::new("Python: row of a table, two threads", what, two)
-                .target(Target::Below(MAX_PER_ROW / 1.8, Unit::Time)),
-        ])
     }
 
     fn messages(&self, peers: &mut Renderers) -> Result<Row, Box<dyn Error>> {

@@ -1,5 +1,7 @@
 //! The peer: the real package in Python.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value as Json, json};
 
 use crate::command::Result;
@@ -10,6 +12,15 @@ pub const PACKAGE: &str = "weakincentives";
 /// Its version.
 pub const VERSION: &str = "0.27.0";
 const PACKAGES: Packages = Packages { exact: &[(PACKAGE, VERSION)], also: &[], minor: 13 };
+
+/// The script of the peer, and the line of it that names the package.
+const SCRIPT: &str = include_str!("peer.py");
+const IMPORT: &str = "from weakincentives.prompt import";
+
+/// The interpreter that has the package.
+pub fn python() -> Result<PathBuf> {
+    PACKAGES.environment()
+}
 
 /// A running peer.
 pub struct Peer {
@@ -25,7 +36,12 @@ pub struct PeerRender {
 impl Peer {
     /// Starts it; the error says why it cannot be had.
     pub fn start() -> Result<Peer> {
-        Ok(Peer { script: Script::start(&PACKAGES.environment()?, include_str!("peer.py"))? })
+        Ok(Peer { script: Script::start(&python()?, SCRIPT)? })
+    }
+
+    /// The same script with our package: only the import is changed.
+    pub fn ours(python: &Path) -> Result<Peer> {
+        Ok(Peer { script: Script::start(python, &SCRIPT.replace(IMPORT, "from cuebook.wink import"))? })
     }
 
     /// Gives it a prompt, and the values to go with it.

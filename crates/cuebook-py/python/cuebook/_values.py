@@ -45,6 +45,9 @@ def simplify(value: Any) -> Any:
 def _of_parts(value: Any) -> Any:
     if isinstance(value, type):
         return NotImplemented
+    if isinstance(value, dict):
+        # Some dicts have every attribute.
+        return dict(value)
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if callable(getattr(value, "model_dump", None)):

@@ -195,15 +195,15 @@ class StrictViolation(CuebookError, ValueError):
     """The value of a strict input looks like a role marker."""
 
 
-class InvokerError(CuebookError):
+class InvokerError(CuebookError, ValueError):
     """The engine, parser or provider that a prompt names is unknown."""
 
 
-class WireError(CuebookError):
+class WireError(CuebookError, ValueError):
     """A provider does not accept what a prompt says."""
 
 
-class ReplyError(CuebookError):
+class ReplyError(CuebookError, ValueError):
     """A provider's reply is malformed, or reports an error."""
 
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Loaded, messages, peer, same};
 use crate::measure::{is_rehearsal, turns};
-use crate::peers::npm::{NUNJUCKS, NpmRenderers};
+use crate::peers::npm::{NUNJUCKS, NpmRenderers, packed};
 use crate::peers::{Renderer, dotprompt};
 use crate::race::Race;
 use crate::rows::prompts;
@@ -19,6 +19,8 @@ const MOST_ABOVE_RUST: f64 = 1000.0;
 const MOST_IMPORT: f64 = 15e6;
 /// How often a process imports each package.
 const IMPORTS: usize = 30;
+/// Bytes of the packed package, at most.
+const MOST_BYTES: f64 = 15e6;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 200_000;
 /// How often a batch is rendered. The best counts.
@@ -37,6 +39,11 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
     ];
     rows.extend(small.batch(&mut npm.ours));
     rows.push(import(&mut npm));
+    let bytes = npm.ours.started().and_then(|()| packed());
+    let what = "the bytes of the package as `npm pack` writes it, with the command line";
+    let mut packed = Row::new("TypeScript: package", what, bytes);
+    packed.unit = Unit::Memory;
+    rows.push(packed.target(Target::Below(MOST_BYTES, Unit::Memory)));
     Ok(rows)
 }
 

@@ -8,31 +8,34 @@ import secrets
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
-from ._book import Book
-from ._native import parse_messages, read_reply
-from ._prompty_parts import (
+from .._book import Book
+from .._native import parse_messages, read_reply
+from ._parts import (
     ApiKeyConnection,
     Connection,
     CustomTool,
     FunctionTool,
     LoadError,
     McpTool,
+    Message,
     MissingFileError,
     OpenApiTool,
+    Property,
     Record,
     ReferenceConnection,
     TextPart,
     Tool,
     connection,
-    record,
     references,
     resolved,
     tool,
 )
-from ._rendered import Rendered, Wire, _body
-from ._stop import in_thread
-from ._values import settle
-from .errors import CuebookError, InvokerError, PromptReadError, PromptRenderError, PromptValidationError, StrictViolation
+from ._requests import request
+from .core.connections import clear_connections, get_connection, register_connection
+from .._rendered import Rendered, Wire, _body
+from .._stop import in_thread
+from .._values import settle
+from ..errors import CuebookError, InvokerError, PromptReadError, PromptRenderError, PromptValidationError, StrictViolation
 
 __all__ = [
     "Agent",
@@ -54,11 +57,14 @@ __all__ = [
     "PromptValidationError",
     "Prompty",
     "PromptyChatParser",
+    "Property",
     "ReferenceConnection",
     "StrictViolation",
     "TextPart",
     "Tool",
+    "clear_connections",
     "clear_registry",
+    "get_connection",
     "invoke",
     "invoke_async",
     "load",
@@ -69,6 +75,7 @@ __all__ = [
     "prepare_async",
     "process",
     "process_async",
+    "register_connection",
     "register_executor",
     "register_parser",
     "register_processor",
@@ -80,27 +87,6 @@ __all__ = [
     "validate_inputs",
     "wire",
 ]
-
-
-class Message(Record):
-    """A message: its `role`, its `parts` and its `metadata`."""
-
-    @property
-    def parts(self) -> list[Any]:
-        """The parts: texts, pictures, files and sounds."""
-        content = self.get("content")
-        if isinstance(content, str):
-            return [TextPart(kind="text", value=content)]
-        return [TextPart(part) if part.get("kind") == "text" else record(part) for part in content or []]
-
-    @property
-    def text(self) -> str:
-        """The texts of its parts."""
-        return "".join(part["value"] for part in self.parts if part.get("kind") == "text")
-
-    def to_text_content(self) -> str | list[Any]:
-        """The text, if it has nothing else; else its parts."""
-        return self.text if all(part.get("kind") == "text" for part in self.parts) else self.parts
 
 
 class RenderedText(str):
@@ -203,6 +189,8 @@ class Prompty:
             return (type(self).load, (self._data,))
         return (_restored, (type(self), self.path, self.book, self._roots, self.definition))
 
+    #: The model, once it was read.
+    _model: Record | None = None
     #: The folder of a prompt that has no file of its own.
     _folder: Any = None
     _data: dict[str, Any] | None = None
@@ -227,15 +215,24 @@ class Prompty:
     @property
     def metadata(self) -> Record:
         """What else its front matter says."""
-        return Record(self.definition.get("metadata") or {})
+        version = self.definition.get("version")
+        return Record({**(self.definition.get("metadata") or {}), **({} if version is None else {"version": version})})
 
     @property
     def model(self) -> Any:
-        """The model, and how it is asked: `id`, `provider`, `api_type`, `connection`, `options`; `None` without one."""
-        said = self._resolved(self.definition.get("model") or {})
-        if said.get("connection"):
-            said = {**said, "connection": connection(said["connection"])}
-        return Record(said) if said else None
+        """The model, and how it is asked: `id`, `provider`, `api_type`, `connection`, `options`; `None` without one.
+
+        A program may change it: executors use the change. `render`, `wire` and pickled copies use the file.
+        """
+        if self._model is None:
+            said = dict(self.definition.get("model") or {})
+            if said.get("connection"):
+                said["connection"] = self.book._native.connection(str(self.path))
+            said = self._resolved(said)
+            if isinstance(said.get("connection"), dict):
+                said["connection"] = connection(said["connection"])
+            self._model = Record(said)
+        return self._model or None
 
     @property
     def inputs(self) -> Any:
@@ -243,16 +240,16 @@ class Prompty:
         variables = self.definition.get("variables") or {}
         groups = ("required", "optional", "custom")
         found = [
-            Record({"kind": one.get("type"), **one, "required": group == "required"})
+            Property({"kind": one.get("type"), **one, "required": group == "required"})
             for group in groups
             for one in variables.get(group) or []
         ]
         return found or None
 
     @property
-    def outputs(self) -> list[Record]:
+    def outputs(self) -> list[Property]:
         """Its outputs, in order."""
-        return [Record(one) for one in self.definition.get("outputs") or []]
+        return [Property(one) for one in self.definition.get("outputs") or []]
 
     @property
     def tools(self) -> list[Tool]:
@@ -459,10 +456,7 @@ def run(agent: _Source, messages: Sequence[Message], *, raw: bool = False) -> An
         response = settle(executor.execute(prompty, messages))
     else:
         rendered = getattr(messages, "rendered", None)
-        if rendered is None:
-            hint = "pass the messages of `prepare`, or register an executor with `execute(agent, messages)`"
-            raise InvokerError("the body of a request needs the messages of `prepare`", code="CB507", hint=hint)
-        response = settle(executor(rendered.wire()))
+        response = settle(executor(request(prompty, messages) if rendered is None else rendered.wire()))
     return response if raw else process(prompty, response)
 
 

@@ -5,21 +5,39 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .errors import IoError, PromptReadError
+from ..errors import IoError, PromptReadError
 
 
 class Record(dict[str, Any]):
-    """A part of a definition: `part["kind"]` and `part.kind` are the same. What is missing is `None`."""
+    """A part of a definition: `part["apiType"]` and `part.api_type` are the same. What is missing is `None`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        first, *others = name.split("_")
-        return record(self.get(name, self.get(first + "".join(word.title() for word in others))))
+        key = _key(self, name)
+        found = self.get(key)
+        made = record(found)
+        if made is not found:
+            # A change of the part is a change of the whole.
+            self[key] = made
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[_key(self, name)] = value
+
+
+def _key(of: dict[str, Any], name: str) -> str:
+    return name if name in of else camel(name)
+
+
+def camel(name: str) -> str:
+    """The name in a file: `apiType` for `api_type`."""
+    first, *others = name.split("_")
+    return first + "".join(word.title() for word in others)
 
 
 class Connection(Record):
@@ -32,6 +50,10 @@ class ApiKeyConnection(Connection):
 
 class ReferenceConnection(Connection):
     """A connection that the program registered under a name."""
+
+
+class FoundryConnection(Connection):
+    """A project of Azure AI Foundry, with the identity of the program."""
 
 
 class Tool(Record):
@@ -54,11 +76,63 @@ class CustomTool(Tool):
     """A tool of another kind."""
 
 
-class TextPart(Record):
-    """A text in a message."""
+class Property(Record):
+    """An input, an output or a parameter."""
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> Property:
+        """A property from its definition."""
+        return cls(data)
 
 
-_CONNECTIONS: dict[Any, type[Connection]] = {"key": ApiKeyConnection, "reference": ReferenceConnection}
+class ContentPart(Record):
+    """A part of a message."""
+
+    _kind = ""
+
+    def __init__(self, given: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        super().__init__(given or {}, **{camel(name): value for name, value in more.items() if value is not None})
+        if self._kind:
+            self.setdefault("kind", self._kind)
+
+
+class TextPart(ContentPart):
+    """A text in a message: `value`."""
+
+    _kind = "text"
+
+
+class ImagePart(ContentPart):
+    """A picture in a message: `source`, `media_type` and `detail`."""
+
+    _kind = "image"
+
+
+class FilePart(ContentPart):
+    """A file in a message: `source` and `media_type`."""
+
+    _kind = "file"
+
+
+class AudioPart(ContentPart):
+    """A sound in a message: `source` and `media_type`."""
+
+    _kind = "audio"
+
+
+_PARTS: dict[Any, type[ContentPart]] = {"text": TextPart, "image": ImagePart, "file": FilePart, "audio": AudioPart}
+
+
+def part(value: Mapping[str, Any]) -> ContentPart:
+    """A part of its kind."""
+    return value if isinstance(value, ContentPart) else _PARTS.get(value.get("kind"), ContentPart)(value)
+
+
+_CONNECTIONS: dict[Any, type[Connection]] = {
+    "key": ApiKeyConnection,
+    "reference": ReferenceConnection,
+    "foundry": FoundryConnection,
+}
 _TOOLS: dict[Any, type[Tool]] = {"function": FunctionTool, "mcp": McpTool, "openapi": OpenApiTool}
 
 
@@ -67,7 +141,8 @@ def record(value: Any) -> Any:
     if isinstance(value, dict) and not isinstance(value, Record):
         return Record(value)
     if isinstance(value, list):
-        return [record(one) for one in value]
+        made = [record(one) for one in value]
+        return made if any(one is not other for one, other in zip(made, value)) else value
     return value
 
 
@@ -80,6 +155,48 @@ def tool(value: dict[str, Any]) -> Tool:
     """A tool of its kind, with its connection."""
     made = _TOOLS.get(value.get("kind"), CustomTool)(value)
     return type(made)({**made, "connection": connection(made["connection"])}) if made.get("connection") else made
+
+
+class Message(Record):
+    """A message: its `role`, its `parts` and its `metadata`."""
+
+    def __init__(
+        self,
+        role: str | Mapping[str, Any] = "",
+        parts: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        if not isinstance(role, str):
+            super().__init__(role, **more)
+            return
+        super().__init__(role=role, **more)
+        if parts is not None:
+            self["content"] = [part(one) for one in parts]
+        if metadata is not None:
+            self["metadata"] = dict(metadata)
+
+    @property
+    def parts(self) -> list[ContentPart]:
+        """The parts: texts, pictures, files and sounds."""
+        content = self.get("content")
+        if isinstance(content, str):
+            return [TextPart(value=content)]
+        return [part(one) for one in content or []]
+
+    @property
+    def text(self) -> str:
+        """The texts of its parts."""
+        return "".join(one["value"] for one in self.parts if one.get("kind") == "text")
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What else its role line says, and the calls of an assistant or the call that a tool answers."""
+        return self.get("metadata") or {}
+
+    def to_text_content(self) -> str | list[Any]:
+        """The text, if it has nothing else; else its parts."""
+        return self.text if all(one.get("kind") == "text" for one in self.parts) else self.parts
 
 
 # References
@@ -145,6 +262,10 @@ def _file(said: str, folder: Path, roots: Sequence[Path]) -> Any:
     return json.loads(text) if path.suffix == ".json" else text
 
 
+#: A reference that is a whole value of a front matter.
+_VALUE = re.compile(r"""[:\-\[,{]\s*["']?\$\{(env|file):([^}]*)\}(?=["']?\s*(?:$|[,\]}]))""", re.MULTILINE)
+
+
 def references(text: str) -> list[tuple[str, str]]:
-    """The references of a text: kind and what they name."""
-    return _REFERENCE.findall(text)
+    """The references of a front matter: kind and what they name."""
+    return _VALUE.findall(text)

@@ -1,0 +1,1 @@
+"""Messages, streams and connections, as in `prompty.core`."""

@@ -1,0 +1,1 @@
+"""The name of an older version for `foundry`."""
