@@ -35,6 +35,7 @@ const CRATES: &[&str] = &[
     "cuebook-share",
     "cuebook-hooks",
     "cuebook-trace",
+    "cuebook-store",
     "cuebook-run",
     "cuebook-agent",
     "cuebook-batch",

@@ -44,6 +44,7 @@ pub fn all_code() -> Vec<(String, String)> {
         "cuebook-run",
         "cuebook-serve",
         "cuebook-share",
+        "cuebook-store",
         "cuebook-trace",
     ];
     let mut found = Vec::new();

@@ -99,7 +99,7 @@ pub fn every_key_of_every_file_is_named() {
         wrong.extend(missing.map(|name| format!("threads.md: `{name}` of a provider file")));
     }
     // And the columns of the store stand in its statements.
-    for piece in book::code("cuebook-run/store/schema.rs").split("CREATE TABLE ").skip(1) {
+    for piece in book::code("cuebook-store/store/schema.rs").split("CREATE TABLE ").skip(1) {
         let (table, columns) = piece.split_once(" (\n").expect("columns");
         let columns = columns.split("\n    )").next().unwrap().lines();
         let columns =
@@ -296,8 +296,8 @@ const NOT_LISTED: &[(&str, &str)] = &[
     ("cuebook-run/provider/failure.rs", "LONGEST_WORDS"),
     ("cuebook-run/provider/record.rs", "LONGEST_SHOWN"),
     ("cuebook-run/provider/socket.rs", "MAX_ADDRESSES"),
-    ("cuebook-run/store/book.rs", "MAX_AT_ONCE"),
-    ("cuebook-run/store/group.rs", "MAX_TOGETHER"),
+    ("cuebook-store/store/book.rs", "MAX_AT_ONCE"),
+    ("cuebook-store/store/group.rs", "MAX_TOGETHER"),
     ("cuebook-run/policy/directive_tools.rs", "MAX_REMEMBERED"),
     ("cuebook-run/thread/detach.rs", "LONGEST"),
     ("cuebook-run/secrets.rs", "SHORTEST"),

@@ -53,7 +53,7 @@ pub fn every_error_is_in_the_book() {
 
 /// The events of threads, with what the code says of each.
 pub fn every_event_is_in_the_book() {
-    let source = book::code("cuebook-run/record/event.rs");
+    let source = book::code("cuebook-store/record/event.rs");
     let mut table = String::from("| event | meaning |\n| --- | --- |\n");
     for kind in Kind::ALL {
         let word = format!("\"{kind}\" \"");

@@ -15,7 +15,7 @@ const STACK: usize = 256 << 10;
 
 /// Watches a store. It sleeps while there is nothing to watch.
 #[derive(Debug)]
-pub(crate) struct CancelWatch(Arc<Shared>);
+pub struct CancelWatch(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -32,11 +32,11 @@ struct State {
 
 /// A thread that is looked out for, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub struct Watched {
     shared: Arc<Shared>,
     id: ThreadId,
     /// Set when the thread is to stop.
-    pub(crate) flag: Arc<AtomicBool>,
+    pub flag: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -46,7 +46,7 @@ impl Shared {
 }
 
 impl CancelWatch {
-    pub(crate) fn new(store: Arc<dyn Store>) -> CancelWatch {
+    pub fn new(store: Arc<dyn Store>) -> CancelWatch {
         let made = CancelWatch(Arc::default());
         let shared = made.0.clone();
         let look = move || {
@@ -79,7 +79,7 @@ impl CancelWatch {
     }
 
     /// Looks out for a thread.
-    pub(crate) fn watch(&self, id: &ThreadId) -> Watched {
+    pub fn watch(&self, id: &ThreadId) -> Watched {
         let flag = Arc::new(AtomicBool::new(false));
         self.0.state().flags.insert(id.clone(), (Instant::now(), flag.clone()));
         self.0.changed.notify_all();

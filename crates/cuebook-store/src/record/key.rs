@@ -8,10 +8,10 @@ use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use cuebook::files::{self, Lock};
-use cuebook::items::Spaces;
-use cuebook::sha256::hex;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_library::items::Spaces;
+use cuebook_text::files::{self, Lock};
+use cuebook_text::sha256::hex;
+use cuebook_text::{Code, Diagnostic, Error, ErrorKind, Result};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest, Sha256};
 
@@ -73,7 +73,8 @@ impl LogKey {
     }
 
     /// No key, for a store in which nothing is and nothing is written.
-    pub(crate) fn none() -> Result<LogKey> {
+    #[doc(hidden)]
+    pub fn none() -> Result<LogKey> {
         let diagnostic = Diagnostic::new(Code::BadLogKey, "this store is open read-only, without a log key");
         Err(Error::new(ErrorKind::Config, diagnostic))
     }

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use cuebook::{Error, Result};
+use cuebook_text::{Error, Result};
 
 use super::error;
 use super::sql::Sql;

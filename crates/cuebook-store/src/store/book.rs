@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 

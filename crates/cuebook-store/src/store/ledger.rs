@@ -14,7 +14,7 @@
 //!   parent has settled too, that one reopens first, with the whole of its limit, and so on upwards; it stays ended, and
 //!   settles again when its children have. If any account on the way has too little left, nothing reopens.
 
-use cuebook::Result;
+use cuebook_text::Result;
 
 use super::error::{self, AccountOwner};
 use super::row::Row;

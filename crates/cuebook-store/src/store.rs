@@ -38,7 +38,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
@@ -48,12 +48,15 @@ use crate::record::{Entry, Event, Kind, Status, ThreadId};
 pub use crate::record::{Cost, Holder, LOG_KEY, LogKey, lives};
 use address::Address;
 pub use book::Book;
-pub(crate) use cancel_watch::{CancelWatch, Watched};
-pub(crate) use error::{damaged, moved, not_own};
+#[doc(hidden)]
+pub use cancel_watch::{CancelWatch, Watched};
+#[doc(hidden)]
+pub use error::{damaged, moved, not_own};
 pub use heartbeat::{Heartbeat, HeartbeatGuard};
 pub use postgres::{Postgres, PostgresStore};
 pub use queue::{Claim, ClaimLimits, Place, Queue, QueueState, WorkerRow, WorkerState};
-pub(crate) use queue::{can_run, failed_to_start};
+#[doc(hidden)]
+pub use queue::{can_run, failed_to_start};
 pub use sqlite::{Sqlite, SqliteStore};
 
 /// The variable that says where threads are kept.
@@ -300,7 +303,8 @@ pub fn open(place: &str, key: Result<LogKey>) -> Result<Arc<dyn Store>> {
 }
 
 /// The file that a place means; `None` for a database on a server.
-pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
+#[doc(hidden)]
+pub fn file(place: &str) -> Result<Option<&Path>> {
     if place.trim().is_empty() {
         let hint = "name a file or a database, or leave out both to use .ai/state/threads.db in the project";
         return Err(error::failed("--store or CUEBOOK_STORE", "it is empty", hint));
@@ -350,13 +354,14 @@ fn refuse_misspelt(place: &str) -> Result<()> {
 }
 
 /// `CB724`: a place that is no store. It may hold a password, so it is not shown.
-fn not_an_address(why: &str) -> cuebook::Error {
+fn not_an_address(why: &str) -> cuebook_text::Error {
     let hint = "name a file by its path, or a database as in postgres://USER:PASSWORD@HOST:PORT/DATABASE";
     error::failed("--store or CUEBOOK_STORE", why, hint)
 }
 
 /// The password that the address of a database holds. All of an address that cannot be understood is one.
-pub(crate) fn password(place: &str) -> Option<String> {
+#[doc(hidden)]
+pub fn password(place: &str) -> Option<String> {
     match file(place) {
         Ok(Some(_)) => return None,
         Ok(None) => {}

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuebook::{Error, Result};
+use cuebook_text::{Error, Result};
 use jiff::{SignedDuration, Timestamp};
 use postgres::config::SslMode;
 use postgres::error::SqlState;

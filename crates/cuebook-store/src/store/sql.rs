@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 
 use crate::record::LogKey;

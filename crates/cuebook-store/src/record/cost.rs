@@ -65,7 +65,7 @@ impl Cost {
 }
 
 /// A cost as events keep it.
-pub(crate) fn cost_json(cost: &Cost) -> Json {
+pub fn cost_json(cost: &Cost) -> Json {
     let mut json = cost.to_json();
     json["spend_nanos"] = cost.spend.nanos().into();
     json["elapsed_micros"] = u64::try_from(cost.elapsed.as_micros()).unwrap_or(u64::MAX).into();

@@ -1,13 +1,13 @@
 //! The error of a thread that was stopped.
 
-use cuebook::error::report;
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook_text::error::report;
+use cuebook_text::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use super::{Cost, ThreadId};
 
 /// An error as events and results keep it.
-pub(crate) fn error_json(error: &Error) -> Json {
+pub fn error_json(error: &Error) -> Json {
     let reported = error.diagnostic();
     json!({
         "code": error.code().as_str(),
@@ -22,7 +22,8 @@ pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
     json!({"cost": cost.to_json(), "error": error_json(&stopped(id, why))})
 }
 
-pub(crate) fn stopped(id: &ThreadId, why: &str) -> Error {
+/// The error of a thread that was stopped.
+pub fn stopped(id: &ThreadId, why: &str) -> Error {
     let message = format!("the thread was {why}");
     let hint = format!("continue it: cuebook thread resume {id}");
     let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);

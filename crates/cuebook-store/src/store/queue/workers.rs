@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 

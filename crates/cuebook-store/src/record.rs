@@ -10,14 +10,18 @@ mod status;
 mod stopped;
 
 pub use cost::Cost;
-pub(crate) use cost::cost_json;
+#[doc(hidden)]
+pub use cost::cost_json;
 pub use event::{Entry, Event, Kind, first_hash, verify};
 pub(crate) use holder::has_ended;
 #[cfg(target_os = "linux")]
-pub(crate) use holder::stat as process_stat;
+#[doc(hidden)]
+pub use holder::stat as process_stat;
 pub use holder::{Holder, lives};
 pub use id::ThreadId;
 pub use key::{LOG_KEY, LogKey};
 pub use open_hook::OpenHook;
 pub use status::Status;
-pub(crate) use stopped::{error_json, stopped, stopped_json};
+pub(crate) use stopped::stopped_json;
+#[doc(hidden)]
+pub use stopped::{error_json, stopped};

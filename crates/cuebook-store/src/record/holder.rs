@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use cuebook::sha256::hex;
+use cuebook_text::sha256::hex;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -82,25 +82,25 @@ fn this_process() -> &'static (String, u32, u64) {
 
 /// What the system says of a process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stat {
+pub struct Stat {
     /// A letter for what it does.
-    pub(crate) state: char,
+    pub state: char,
     /// The group that it is in.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is asked"))]
-    pub(crate) group: u32,
+    pub group: u32,
     /// When it began.
-    pub(crate) began: u64,
+    pub began: u64,
 }
 
 impl Stat {
     /// A process that ended and was not asked about yet is still listed, but runs nothing.
-    pub(crate) fn runs(&self) -> bool {
+    pub fn runs(&self) -> bool {
         !"ZXx".contains(self.state)
     }
 }
 
 /// What the system says of a process, where it does.
-pub(crate) fn stat(pid: u32) -> Option<Stat> {
+pub fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of a program stands in parentheses and can hold anything, so what follows the last one is counted.
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();

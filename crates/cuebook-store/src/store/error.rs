@@ -1,6 +1,6 @@
 //! What a store says no with. Every error of both stores is made here, so that they say the same.
 
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook_text::{Code, Diagnostic, Error, ErrorKind};
 
 use super::Authenticity;
 use crate::money::Money;
@@ -30,7 +30,7 @@ pub(crate) fn lost(id: &ThreadId, status: Status) -> Error {
 }
 
 /// `CB713`: it was written to since the caller looked.
-pub(crate) fn moved(id: &ThreadId, status: Status) -> Error {
+pub fn moved(id: &ThreadId, status: Status) -> Error {
     let message = format!("another process continued `{id}` meanwhile; it is {status} now");
     busy(id, message, "look at the thread, and try again").with("status", status.as_str())
 }
@@ -126,7 +126,7 @@ pub(crate) fn broken(id: &ThreadId, seq: u64, why: &str) -> Error {
 }
 
 /// `CB714`: the row of a thread is not what a store wrote.
-pub(crate) fn damaged(id: &ThreadId, why: &str) -> Error {
+pub fn damaged(id: &ThreadId, why: &str) -> Error {
     let message = format!("`{id}` is damaged: {why}");
     let diagnostic = Diagnostic::new(Code::BrokenLog, message)
         .hint("do not rely on it: start the prompt again, or restore the store from a backup");
@@ -134,7 +134,7 @@ pub(crate) fn damaged(id: &ThreadId, why: &str) -> Error {
 }
 
 /// `CB735`: the user's key does not authenticate a thread.
-pub(crate) fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
+pub fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
     if let Authenticity::Damaged(why) = authenticity {
         return damaged(id, why);
     }

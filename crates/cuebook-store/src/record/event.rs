@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use cuebook::sha256::hex;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_text::sha256::hex;
+use cuebook_text::{Code, Diagnostic, Error, ErrorKind, Result};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -131,7 +131,8 @@ impl Event {
     }
 
     /// The hash that the event has behind another one.
-    pub(crate) fn hashed(&self, key: Option<&LogKey>, thread: &ThreadId, previous: &str) -> String {
+    #[doc(hidden)]
+    pub fn hashed(&self, key: Option<&LogKey>, thread: &ThreadId, previous: &str) -> String {
         // Microseconds are what every store keeps. Nothing before the payload holds a line break.
         let (seq, at, kind) = (self.seq, self.at.as_microsecond(), self.kind.as_str());
         let head = format!("{previous}\n{thread}\n{seq}\n{at}\n{kind}\n");

@@ -3,7 +3,7 @@
 use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 
 use super::LogKey;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use cuebook::{Error, Result};
+use cuebook_text::{Error, Result};
 use jiff::Timestamp;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -54,7 +54,8 @@ impl Book<Sqlite> {
     }
 
     /// A store without threads in the place of a file that is not there, for those who only look.
-    pub(crate) fn nothing(path: &Path, key: Result<LogKey>) -> Result<SqliteStore> {
+    #[doc(hidden)]
+    pub fn nothing(path: &Path, key: Result<LogKey>) -> Result<SqliteStore> {
         Ok(Book::over(Sqlite::nothing(path)?, key))
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use postgres::Config;
 use postgres::config::Host;
 use tokio_postgres_rustls::MakeRustlsConnect;

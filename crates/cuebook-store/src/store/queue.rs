@@ -10,7 +10,7 @@ mod workers;
 
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 use jiff::Timestamp;
 
 use super::book::{self, Book, ParentRelation};
@@ -258,7 +258,7 @@ fn insert(rows: &mut Rows<'_>, id: &ThreadId, prompt: &str, place: &Place) -> Re
 }
 
 /// `CB713`: a worker is about to run it.
-fn claimed(id: &ThreadId, pid: Option<u32>) -> cuebook::Error {
+fn claimed(id: &ThreadId, pid: Option<u32>) -> cuebook_text::Error {
     let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     let message = format!("a worker{who} has claimed `{id}` and is about to run it");
     error::busy(id, message, "follow it with `cuebook thread tail`")
@@ -321,7 +321,7 @@ pub(super) fn hand_over(rows: &mut Rows<'_>, id: &ThreadId, next: &ThreadId, hol
 }
 
 /// A thread that a worker has claimed and cannot start: it has failed, and says why.
-pub(crate) fn failed_to_start(error: &cuebook::Error, record: &Record) -> (Vec<Entry>, serde_json::Value) {
+pub fn failed_to_start(error: &cuebook_text::Error, record: &Record) -> (Vec<Entry>, serde_json::Value) {
     let reported = serde_json::json!({"error": {
         "code": error.code().as_str(),
         "message": error.diagnostic().message,
@@ -333,6 +333,6 @@ pub(crate) fn failed_to_start(error: &cuebook::Error, record: &Record) -> (Vec<E
 }
 
 /// Whether a record is one that a worker with our key may run.
-pub(crate) fn can_run(record: &Record) -> bool {
+pub fn can_run(record: &Record) -> bool {
     record.authenticity == Authenticity::Own && matches!(record.status, Status::Queued | Status::Interrupted)
 }

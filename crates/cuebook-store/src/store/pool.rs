@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use cuebook::Result;
+use cuebook_text::Result;
 
 pub(crate) struct Pool<C> {
     most: usize,

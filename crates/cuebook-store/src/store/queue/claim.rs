@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cuebook::Result;
+use cuebook_text::Result;
 
 use super::super::book::Book;
 use super::super::sql::{Cell, Sql, Tables};
