@@ -70,7 +70,7 @@ type Effect<'a> = Box<dyn Fn(&Json) -> Result<(), String> + Sync + 'a>;
 /// assert_eq!(ended.conversation.len(), 4);
 /// ```
 pub struct Agent<'a> {
-    asker: AskModel<'a>,
+    ask_model: AskModel<'a>,
     tools: IndexMap<String, Function<'a>>,
     bindings: HashMap<String, Vec<(String, String)>>,
     inputs: Map<String, Json>,
@@ -115,9 +115,9 @@ impl<'a> Agent<'a> {
         agent
     }
 
-    fn with(asker: AskModel<'a>) -> Agent<'a> {
+    fn with(ask_model: AskModel<'a>) -> Agent<'a> {
         Agent {
-            asker,
+            ask_model,
             tools: IndexMap::new(),
             bindings: HashMap::new(),
             inputs: Map::new(),

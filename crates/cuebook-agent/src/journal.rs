@@ -69,6 +69,7 @@ pub struct Snapshot {
 
 /// What a run that is done leaves behind.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Commit {
     /// The result.
     pub output: Json,
@@ -80,6 +81,7 @@ pub struct Commit {
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum TurnStatus {
     /// It has not ended.
     #[default]
@@ -112,6 +114,7 @@ impl TurnStatus {
 
 /// From where a run can go on.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Checkpoint {
     /// The number of the last event that it knows of.
     pub sequence: u64,

@@ -16,8 +16,8 @@ use cuebook_run::provider::Stop;
 use cuebook_run::{Engine, Money};
 use serde_json::{Value as Json, json};
 
-use crate::asker::{Asker, Live, Recorded};
-use crate::chain::{Spoken, converse};
+use crate::answer_source::{AnswerSource, JournalAndModel, JournalOnly};
+use crate::chain::{ModelAnswer, converse};
 use crate::columns::bad_columns_of;
 use crate::journal::Journal;
 use crate::key::short_hash;
@@ -28,9 +28,9 @@ use crate::pipeline::in_order;
 use crate::plan::{Form, Plan};
 use crate::prefix::{ByPrefix, Prefix};
 use crate::problem::Problem;
+use crate::row_prompt::{Judge, RowPrompt};
 use crate::rows::{self, Row, Rows};
 use crate::sources::Sources;
-use crate::speaker::{Judge, Speaker};
 use crate::spend::Spend;
 use checked::Checker;
 
@@ -42,7 +42,7 @@ const STACK: usize = 4 << 20;
 
 /// A step of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum BatchStep {
     /// All rows are rendered, and nothing is sent.
     Check,
     /// The model is asked.
@@ -54,7 +54,7 @@ pub enum Stage {
 /// Hears how far a batch is. Several threads may call it.
 pub trait Progress: Sync {
     /// So many rows of this step are done, and so much is spent.
-    fn step(&self, _stage: Stage, _done: u64, _of: Option<u64>, _spent: Money) {}
+    fn step(&self, _stage: BatchStep, _done: u64, _of: Option<u64>, _spent: Money) {}
 }
 
 /// No one hears.
@@ -92,9 +92,9 @@ pub struct Written {
 
 /// A clock that stands still for a run, so that a prompt with a date renders the same in every step.
 #[derive(Debug)]
-struct Frozen(Zoned);
+struct FrozenClock(Zoned);
 
-impl Clock for Frozen {
+impl Clock for FrozenClock {
     fn now(&self) -> Zoned {
         self.0.clone()
     }
@@ -103,7 +103,7 @@ impl Clock for Frozen {
 /// A batch, ready to go.
 pub struct Batch {
     pub(crate) plan: Plan,
-    pub(crate) speaker: Speaker,
+    pub(crate) row_prompt: RowPrompt,
     pub(crate) judges: Vec<Judge>,
     pub(crate) journal: Option<Journal>,
 }
@@ -129,17 +129,18 @@ impl Batch {
             None => None,
         };
         let began = journal.as_ref().and_then(|journal| journal.began().parse::<Zoned>().ok());
-        let book = book.with_clock(Frozen(began.unwrap_or_else(Zoned::now)));
+        let book = book.with_clock(FrozenClock(began.unwrap_or_else(Zoned::now)));
         Batch::with_journal(&book, engine, plan, journal)
     }
 
     fn with_journal(book: &Book, engine: &Engine, plan: Plan, journal: Option<Journal>) -> Result<Batch> {
         let asks = plan.run.then_some(engine);
         let prompt = (plan.prompt.as_str(), plan.model.as_deref());
-        let speaker = Speaker::new(book, prompt, &plan.context, &plan.columns, plan.variables.clone(), asks)?;
+        let row_prompt =
+            RowPrompt::new(book, prompt, &plan.context, &plan.columns, plan.variables.clone(), asks)?;
         let judge = |judge| Judge::new(book, judge, &plan.context, engine);
         let judges = plan.judges.iter().map(judge).collect::<Result<Vec<_>>>()?;
-        if let (Some(limit), Some(model)) = (plan.limit, &speaker.model)
+        if let (Some(limit), Some(model)) = (plan.limit, &row_prompt.model)
             && let Some(chosen) = std::iter::once(model)
                 .chain(judges.iter().filter_map(Judge::model))
                 .map(cuebook_run::PromptModel::chosen)
@@ -151,7 +152,7 @@ impl Batch {
             let diagnostic = Diagnostic::new(Code::BadLimit, message).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         }
-        Ok(Batch { plan, speaker, judges, journal })
+        Ok(Batch { plan, row_prompt, judges, journal })
     }
 
     pub(crate) fn line_maker(&self) -> LineMaker<'_> {
@@ -180,14 +181,14 @@ impl Batch {
 
     /// What the question of a row begins with; `None` if it cannot be asked.
     fn prefix(&self, row: &Row, are_texts: bool) -> Option<Prefix> {
-        let model = self.speaker.model.as_ref()?;
-        let rendered = self.speaker.render(row, are_texts).ok()?;
+        let model = self.row_prompt.model.as_ref()?;
+        let rendered = self.row_prompt.render(row, are_texts).ok()?;
         model.messages(&rendered).ok().map(|messages| Prefix::of(&messages))
     }
 
     pub(crate) fn check_columns(&self, columns: &[String]) -> Result<()> {
         let file = self.plan.data.to_string_lossy();
-        self.speaker.columns.check(columns, &file)?;
+        self.row_prompt.columns.check(columns, &file)?;
         self.check_collisions(columns)
     }
 
@@ -197,7 +198,7 @@ impl Batch {
             return Ok(());
         }
         let file = self.plan.data.to_string_lossy();
-        let outputs = self.speaker.outputs();
+        let outputs = self.row_prompt.outputs();
         let judges: Vec<(&str, &[String])> =
             self.judges.iter().map(|judge| (judge.name.as_str(), judge.outputs.as_slice())).collect();
         let form = self.plan.form.as_ref().map(Form::column);
@@ -213,13 +214,13 @@ impl Batch {
 
     /// The name of the model that is asked, and of its provider.
     pub fn model(&self) -> Option<(&str, &str)> {
-        let chosen = self.speaker.model.as_ref()?.chosen();
+        let chosen = self.row_prompt.model.as_ref()?.chosen();
         Some((chosen.model.as_str(), chosen.provider.name.as_str()))
     }
 
     /// The currency of its prices; `None` if no model is asked or its price is unknown.
     pub fn currency(&self) -> Option<&str> {
-        let chosen = self.speaker.model.as_ref()?.chosen();
+        let chosen = self.row_prompt.model.as_ref()?.chosen();
         chosen.price.map(|_| chosen.provider.currency.as_str())
     }
 
@@ -235,7 +236,7 @@ impl Batch {
         let mut checked = Checked::default();
         let accept = |row: Row, found| {
             checked.add(self, &row, found);
-            progress.step(Stage::Check, checked.rows, None, Money::ZERO);
+            progress.step(BatchStep::Check, checked.rows, None, Money::ZERO);
             Ok(())
         };
         in_order(rows, self.plan.threads, stop, |row| checker.row(row), accept)?;
@@ -253,7 +254,7 @@ impl Batch {
         self.refuse_jobs(journal)?;
         let rows = self.rows_to_ask()?;
         let are_texts = rows.are_texts();
-        let step = |done, spent| progress.step(Stage::Ask, done, Some(checked.rows), spent);
+        let step = |done, spent| progress.step(BatchStep::Ask, done, Some(checked.rows), spent);
         self.ask_rows(journal, rows, stop, |row, live| self.ask_row(row, are_texts, live), step)
     }
 
@@ -263,11 +264,11 @@ impl Batch {
         journal: &Journal,
         rows: Box<dyn Rows + '_>,
         stop: &Stop,
-        ask: impl Fn(&Row, &Live<'_>) -> Result<()> + Sync,
+        ask: impl Fn(&Row, &JournalAndModel<'_>) -> Result<()> + Sync,
         step: impl Fn(u64, Money) + Sync,
     ) -> Result<Ended> {
         let spend = Spend::new(self.plan.limit, journal.spent());
-        let live = Live::new(journal, &spend, stop);
+        let live = JournalAndModel::new(journal, &spend, stop);
         let (rows, failed, done) = (Mutex::new(rows), Mutex::new(None::<Error>), AtomicU64::new(0));
         let locked =
             |failed: &Mutex<Option<Error>>| failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
@@ -304,16 +305,16 @@ impl Batch {
         Ok(Ended { sent: live.sent(), spent: spend.spent(), why: live.ended(), stopped: stop.is_set() })
     }
 
-    fn ask_row(&self, row: &Row, are_texts: bool, asker: &dyn Asker) -> Result<()> {
-        let Ok(rendered) = self.speaker.render(row, are_texts) else { return Ok(()) };
-        let spoken = self.speak(&rendered, asker)?;
-        self.judge(row, are_texts, (&rendered, &spoken), asker).map(drop)
+    fn ask_row(&self, row: &Row, are_texts: bool, answer_source: &dyn AnswerSource) -> Result<()> {
+        let Ok(rendered) = self.row_prompt.render(row, are_texts) else { return Ok(()) };
+        let model_answer = self.speak(&rendered, answer_source)?;
+        self.judge(row, are_texts, (&rendered, &model_answer), answer_source).map(drop)
     }
 
-    fn speak(&self, rendered: &Rendered, asker: &dyn Asker) -> Result<Spoken> {
-        match &self.speaker.model {
-            Some(model) => converse(model, rendered, asker),
-            None => Ok(Spoken::default()),
+    fn speak(&self, rendered: &Rendered, answer_source: &dyn AnswerSource) -> Result<ModelAnswer> {
+        match &self.row_prompt.model {
+            Some(model) => converse(model, rendered, answer_source),
+            None => Ok(ModelAnswer::default()),
         }
     }
 
@@ -322,14 +323,14 @@ impl Batch {
         &self,
         row: &Row,
         are_texts: bool,
-        (rendered, spoken): (&Rendered, &Spoken),
-        asker: &dyn Asker,
-    ) -> Result<Vec<Option<Spoken>>> {
-        let is_answered = spoken.problem.is_none() && !spoken.is_open;
+        (rendered, model_answer): (&Rendered, &ModelAnswer),
+        answer_source: &dyn AnswerSource,
+    ) -> Result<Vec<Option<ModelAnswer>>> {
+        let is_answered = model_answer.problem.is_none() && !model_answer.is_open;
         self.judges
             .iter()
             .map(|judge| match is_answered {
-                true => judge.judge(row, are_texts, (rendered, spoken), asker).map(Some),
+                true => judge.judge(row, are_texts, (rendered, model_answer), answer_source).map(Some),
                 false => Ok(None),
             })
             .collect()
@@ -347,7 +348,7 @@ impl Batch {
                 true => kinds::of_rows(rows::open(&self.plan.data)?)?,
                 false => Vec::new(),
             };
-            let answers = self.speaker.output_kinds();
+            let answers = self.row_prompt.output_kinds();
             let judges: Vec<_> =
                 self.judges.iter().map(|judge| (judge.name.as_str(), judge.output_kinds())).collect();
             let form = self.plan.form.as_ref().map(Form::column);
@@ -378,13 +379,13 @@ impl Batch {
             Some(path) if maker.has_sources => Some(Sources::open(path)?),
             _ => None,
         };
-        let mut counted = Counted::default();
+        let mut counted = CountedAnswers::default();
         let work = |row: &Row| self.line(row, are_texts, ended, sources.as_ref());
-        let accept = |_: Row, made: Result<Made>| {
+        let accept = |_: Row, made: Result<FinishedLine>| {
             let mut made = made?;
-            if counted.has(made.spoken.slot) {
+            if counted.has(made.model_answer.slot) {
                 maker.shared(&mut made.line, None);
-                made.spoken = Spoken::default();
+                made.model_answer = ModelAnswer::default();
             }
             for (judge, slot) in self.judges.iter().zip(&made.judged) {
                 if counted.has(*slot) {
@@ -393,7 +394,7 @@ impl Batch {
             }
             written.add(&made);
             output.write(made.line)?;
-            progress.step(Stage::Write, written.rows, of, ended.spent);
+            progress.step(BatchStep::Write, written.rows, of, ended.spent);
             Ok(())
         };
         if !in_order(rows, self.plan.threads, stop, work, accept)? {
@@ -413,10 +414,16 @@ impl Batch {
     }
 
     /// A row of the output.
-    fn line(&self, row: &Row, are_texts: bool, ended: &Ended, sources: Option<&Sources>) -> Result<Made> {
+    fn line(
+        &self,
+        row: &Row,
+        are_texts: bool,
+        ended: &Ended,
+        sources: Option<&Sources>,
+    ) -> Result<FinishedLine> {
         let maker = self.line_maker();
         let mut line = maker.begin(row);
-        let outputs = self.speaker.outputs();
+        let outputs = self.row_prompt.outputs();
         let (shown, rendered) = self.shown(row, are_texts);
         let mut problem = None;
         let mut shown = shown.unwrap_or_else(|error| {
@@ -424,18 +431,18 @@ impl Batch {
             let form = self.plan.form.as_ref().map(|form| (form.column(), Json::Null));
             Shown { form, ..Shown::default() }
         });
-        let mut spoken = Spoken::default();
-        let mut judged: Vec<Option<Spoken>> = self.judges.iter().map(|_| None).collect();
+        let mut model_answer = ModelAnswer::default();
+        let mut judged: Vec<Option<ModelAnswer>> = self.judges.iter().map(|_| None).collect();
         if let (Some(rendered), Some(journal)) = (&rendered, &self.journal) {
-            let asker = Recorded(journal);
-            spoken = self.speak(rendered, &asker)?;
-            judged = self.judge(row, are_texts, (rendered, &spoken), &asker)?;
+            let answer_source = JournalOnly(journal);
+            model_answer = self.speak(rendered, &answer_source)?;
+            judged = self.judge(row, are_texts, (rendered, &model_answer), &answer_source)?;
         }
         if let (Some(rendered), Some(sources)) = (&rendered, sources) {
             let asked = self.judges.iter().zip(&judged).filter(|(_, judged)| judged.is_some());
             let judges: Vec<(&str, Rendered)> = asked
                 .filter_map(|(judge, _)| {
-                    let rendered = judge.render(row, are_texts, rendered, &spoken).ok()?;
+                    let rendered = judge.render(row, are_texts, rendered, &model_answer).ok()?;
                     Some((judge.name.as_str(), rendered))
                 })
                 .collect();
@@ -445,40 +452,42 @@ impl Batch {
         }
         let slots = judged.iter().map(|judged| judged.as_ref().and_then(|judged| judged.slot)).collect();
         if self.plan.run {
-            maker.spoken(&mut line, &spoken, &outputs);
-            let mut open = spoken.is_open;
-            for (judge, mut spoken) in self.judges.iter().zip(judged) {
-                if let Some(spoken) = spoken.as_mut().filter(|spoken| spoken.is_open) {
+            maker.model_answer(&mut line, &model_answer, &outputs);
+            let mut open = model_answer.is_open;
+            for (judge, mut model_answer) in self.judges.iter().zip(judged) {
+                if let Some(model_answer) = model_answer.as_mut().filter(|model_answer| model_answer.is_open)
+                {
                     open = true;
-                    spoken.problem = Some(not_asked(ended));
+                    model_answer.problem = Some(not_asked(ended));
                 }
-                let judged = Judged { name: &judge.name, outputs: &judge.outputs, spoken };
+                let judged = Judged { name: &judge.name, outputs: &judge.outputs, model_answer };
                 maker.judged(&mut line, &judged);
             }
-            maker.used(&mut line, &spoken);
-            problem = problem.or_else(|| spoken.problem.clone()).or_else(|| open.then(|| not_asked(ended)));
+            maker.used(&mut line, &model_answer);
+            problem =
+                problem.or_else(|| model_answer.problem.clone()).or_else(|| open.then(|| not_asked(ended)));
         }
         maker.shown(&mut line, shown);
         maker.problem(&mut line, problem.as_ref());
-        Ok(Made { line, problem, spoken, judged: slots })
+        Ok(FinishedLine { line, problem, model_answer, judged: slots })
     }
 
     /// What a row renders to, and the render itself where a model or a judge needs it.
     fn shown(&self, row: &Row, are_texts: bool) -> (Result<Shown>, Option<Rendered>) {
         if !self.plan.run && !self.line_maker().has_sources && self.plan.form == Some(Form::Text) {
-            let shown = self.speaker.render_text(row, are_texts).map(|text| Shown {
+            let shown = self.row_prompt.render_text(row, are_texts).map(|text| Shown {
                 hash: Some(short_hash(&[text.as_bytes()])),
                 form: Some(("text", Json::String(text))),
                 sources: None,
             });
             return (shown, None);
         }
-        let rendered = match self.speaker.render(row, are_texts) {
+        let rendered = match self.row_prompt.render(row, are_texts) {
             Ok(rendered) => rendered,
             Err(error) => return (Err(error), None),
         };
         let shown = || -> Result<Shown> {
-            let hash = Some(self.speaker.hash(&rendered)?);
+            let hash = Some(self.row_prompt.hash(&rendered)?);
             let Some(form) = &self.plan.form else { return Ok(Shown { hash, ..Shown::default() }) };
             let value = match form {
                 Form::Text => json!(rendered.text()),
@@ -493,19 +502,19 @@ impl Batch {
 }
 
 /// A line that was made.
-struct Made {
+struct FinishedLine {
     line: Line,
     problem: Option<Problem>,
-    spoken: Spoken,
+    model_answer: ModelAnswer,
     /// Where the journal has the answers of the judges.
     judged: Vec<Option<usize>>,
 }
 
 /// The answers that rows of the output have counted, a bit for each place of the journal's index.
 #[derive(Default)]
-struct Counted(Vec<u64>);
+struct CountedAnswers(Vec<u64>);
 
-impl Counted {
+impl CountedAnswers {
     /// Whether an earlier row has counted this answer. From now on, one has.
     fn has(&mut self, slot: Option<usize>) -> bool {
         let Some(slot) = slot else { return false };
@@ -520,15 +529,15 @@ impl Counted {
 }
 
 impl Written {
-    fn add(&mut self, made: &Made) {
+    fn add(&mut self, made: &FinishedLine) {
         self.rows += 1;
         if let Some(problem) = &made.problem {
             self.failed += 1;
             *self.codes.entry(problem.code.clone()).or_default() += 1;
         }
-        self.cost = self.cost + made.spoken.cost;
-        self.input_tokens += made.spoken.input_tokens;
-        self.output_tokens += made.spoken.output_tokens;
+        self.cost = self.cost + made.model_answer.cost;
+        self.input_tokens += made.model_answer.input_tokens;
+        self.output_tokens += made.model_answer.output_tokens;
     }
 }
 

@@ -6,7 +6,7 @@ use cuebook::{Rendered, Result};
 use cuebook_run::{Money, PromptModel, Settled};
 use serde_json::Value as Json;
 
-use crate::asker::{Asked, Asker};
+use crate::answer_source::{AnswerSource, QuestionResult};
 use crate::journal::Answered;
 use crate::key::Key;
 use crate::problem::Problem;
@@ -16,7 +16,7 @@ const MAX_PAUSES: u32 = 16;
 
 /// What the model said to one prompt, or why it did not.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct ModelAnswer {
     /// Its words.
     pub(crate) answer: Option<String>,
     /// Its typed outputs, if the prompt declares some.
@@ -35,13 +35,13 @@ pub(crate) struct Spoken {
     pub(crate) is_open: bool,
 }
 
-impl Spoken {
+impl ModelAnswer {
     /// Nothing was said, because of this.
-    pub(crate) fn of_problem(error: &cuebook::Error) -> Spoken {
-        Spoken::default().failed(Problem::of(error))
+    pub(crate) fn of_problem(error: &cuebook::Error) -> ModelAnswer {
+        ModelAnswer::default().failed(Problem::of(error))
     }
 
-    fn failed(mut self, problem: Problem) -> Spoken {
+    fn failed(mut self, problem: Problem) -> ModelAnswer {
         self.problem = Some(problem);
         self
     }
@@ -59,8 +59,12 @@ impl Spoken {
 }
 
 /// Asks a prompt for one row.
-pub(crate) fn converse(model: &PromptModel, rendered: &Rendered, asker: &dyn Asker) -> Result<Spoken> {
-    let mut result = Spoken::default();
+pub(crate) fn converse(
+    model: &PromptModel,
+    rendered: &Rendered,
+    answer_source: &dyn AnswerSource,
+) -> Result<ModelAnswer> {
+    let mut result = ModelAnswer::default();
     let mut conversation = match model.messages(rendered) {
         Ok(messages) => messages,
         Err(error) => return Ok(result.failed(Problem::of(&error))),
@@ -73,15 +77,15 @@ pub(crate) fn converse(model: &PromptModel, rendered: &Rendered, asker: &dyn Ask
             Err(error) => return Ok(result.failed(Problem::of(&error))),
         };
         let key = Key::of(model.chosen(), &question);
-        let (asked, slot) = asker.ask_at(model, key, &conversation, &question)?;
+        let (asked, slot) = answer_source.ask_at(model, key, &conversation, &question)?;
         result.slot = result.slot.or(slot);
         let answered = match asked {
-            Asked::Answered(answered) => answered,
-            Asked::Failed(problem, cost) => {
+            QuestionResult::Answered(answered) => answered,
+            QuestionResult::Failed(problem, cost) => {
                 result.cost = result.cost + cost;
                 return Ok(result.failed(problem));
             }
-            Asked::Open => {
+            QuestionResult::Open => {
                 result.is_open = true;
                 return Ok(result);
             }

@@ -19,7 +19,7 @@ const MAX_CAUSES: usize = 1000;
 
 /// What is to be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WantedDiff {
+pub struct DiffOptions {
     /// The column that both have for the same row; `None` for the number of the row.
     pub key: Option<String>,
     /// Columns with verdicts; none for the outputs of judges.
@@ -83,7 +83,7 @@ pub struct OutputDiff {
 type Line = Map<String, Json>;
 
 /// One of the two outputs, while it is read.
-struct Side {
+struct OutputReader {
     path: PathBuf,
     rows: Box<dyn Rows>,
     is_over: bool,
@@ -91,10 +91,10 @@ struct Side {
     waiting: HashMap<String, Line>,
 }
 
-impl Side {
-    fn open(path: &Path) -> Result<Side> {
+impl OutputReader {
+    fn open(path: &Path) -> Result<OutputReader> {
         let rows = rows::open(path)?;
-        Ok(Side { path: path.to_owned(), rows, is_over: false, waiting: HashMap::new() })
+        Ok(OutputReader { path: path.to_owned(), rows, is_over: false, waiting: HashMap::new() })
     }
 
     fn next(&mut self, key: &str) -> Result<Option<(String, Line)>> {
@@ -138,8 +138,8 @@ impl Side {
 /// # Errors
 ///
 /// That one of them cannot be read, or lacks a column that is wanted.
-pub fn diff(before: &Path, after: &Path, wanted: &WantedDiff) -> Result<OutputDiff> {
-    let (mut one, mut other) = (Side::open(before)?, Side::open(after)?);
+pub fn diff(before: &Path, after: &Path, wanted: &DiffOptions) -> Result<OutputDiff> {
+    let (mut one, mut other) = (OutputReader::open(before)?, OutputReader::open(after)?);
     let mut known = sources::read(&sources::path_of(before))?;
     known.extend(sources::read(&sources::path_of(after))?);
     let own = format!("{}row", wanted.prefix);
@@ -173,7 +173,7 @@ pub fn diff(before: &Path, after: &Path, wanted: &WantedDiff) -> Result<OutputDi
 
 /// Compares rows.
 struct Comparison<'a> {
-    wanted: &'a WantedDiff,
+    wanted: &'a DiffOptions,
     /// The sentences of each hash.
     known: HashMap<String, Vec<Sentence>>,
     changed: Counts,
@@ -194,7 +194,7 @@ enum Column {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(wanted: &'a WantedDiff, known: HashMap<String, Vec<Sentence>>) -> Comparison<'a> {
+    fn new(wanted: &'a DiffOptions, known: HashMap<String, Vec<Sentence>>) -> Comparison<'a> {
         let changed = Counts::default();
         Comparison {
             wanted,

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 use crate::key::Key;
 use index::Index;
 use others::Others;
-pub use record::{Answered, Failed, Kept};
+pub use record::{Answered, Failed, QuestionRecord};
 
 /// Bytes of a line at most: the largest answer, escaped.
 const LONGEST: u64 = 128 << 20;
@@ -185,19 +185,19 @@ impl Journal {
     /// # Errors
     ///
     /// `CB905` or an error of files if the journal cannot be read.
-    pub fn get(&self, key: Key) -> Result<Option<Kept>> {
+    pub fn get(&self, key: Key) -> Result<Option<QuestionRecord>> {
         match (self.own(key)?, &self.others) {
             (None, Some(others)) => others.lock().unwrap_or_else(PoisonError::into_inner).answer(key),
             (own, _) => Ok(own),
         }
     }
 
-    fn own(&self, key: Key) -> Result<Option<Kept>> {
+    fn own(&self, key: Key) -> Result<Option<QuestionRecord>> {
         Ok(self.get_at(key)?.map(|(_, kept)| kept))
     }
 
     /// What this journal knows of a question, with its place in the index. The place changes when answers are added.
-    pub(crate) fn get_at(&self, key: Key) -> Result<Option<(usize, Kept)>> {
+    pub(crate) fn get_at(&self, key: Key) -> Result<Option<(usize, QuestionRecord)>> {
         let (places, run): (Vec<(usize, u64)>, u64) = {
             let state = self.state();
             (state.index.places(key).collect(), state.run)
@@ -208,7 +208,7 @@ impl Journal {
             let line = read_line(&reader, place).map_err(|error| files::io_error(&name, &error))?;
             let Ok(line) = serde_json::from_slice::<Json>(&line) else { continue };
             if line["key"].as_str().and_then(Key::read) == Some(key) {
-                let kept = Kept::read(&line).filter(|kept| kept.counts_in(run));
+                let kept = QuestionRecord::read(&line).filter(|kept| kept.counts_in(run));
                 return Ok(kept.map(|kept| (slot, kept)));
             }
         }

@@ -17,7 +17,7 @@
 //! | [`journal`] | the answers so far, on disk |
 //! | `spend` | keeps to a limit of money |
 //! | `chain` | the questions of one row, one after the other |
-//! | `asker` | who answers them: the model, or the journal alone |
+//! | `answer_source` | who answers them: the model, or the journal alone |
 //! | `line` | a row of the output |
 //! | [`output`] | writes the output whole |
 //! | `batch` | the steps, and the batch interfaces of providers |
@@ -25,7 +25,7 @@
 //! | [`sources`] | which sentences of which files a row uses |
 //! | [`diff`] | what is different between two outputs, and why |
 
-mod asker;
+mod answer_source;
 mod batch;
 mod chain;
 mod columns;
@@ -40,12 +40,12 @@ mod plan;
 mod prefix;
 mod problem;
 pub mod report;
+mod row_prompt;
 pub mod rows;
 pub mod sources;
-mod speaker;
 mod spend;
 
-pub use batch::{Batch, Checked, Ended, Pending, Progress, Stage, Via, Waiting, Written};
+pub use batch::{Batch, BatchStep, Checked, Ended, Pending, Progress, Via, Waiting, Written};
 pub use kinds::Kind;
 pub use plan::{Form, JudgePlan, Plan};
 pub use problem::Problem;

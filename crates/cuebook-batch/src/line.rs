@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::chain::Spoken;
+use crate::chain::ModelAnswer;
 use crate::kinds::Kind;
 use crate::problem::Problem;
 use crate::rows::Row;
@@ -33,7 +33,7 @@ pub(crate) struct Shown {
 pub(crate) struct Judged<'a> {
     pub(crate) name: &'a str,
     pub(crate) outputs: &'a [String],
-    pub(crate) spoken: Option<Spoken>,
+    pub(crate) model_answer: Option<ModelAnswer>,
 }
 
 impl LineMaker<'_> {
@@ -62,18 +62,18 @@ impl LineMaker<'_> {
     }
 
     /// What the model said.
-    pub(crate) fn spoken(&self, line: &mut Line, spoken: &Spoken, outputs: &[String]) {
-        line.insert(self.name("answer"), json!(spoken.answer));
-        self.outputs(line, "answer", spoken, outputs);
+    pub(crate) fn model_answer(&self, line: &mut Line, model_answer: &ModelAnswer, outputs: &[String]) {
+        line.insert(self.name("answer"), json!(model_answer.answer));
+        self.outputs(line, "answer", model_answer, outputs);
     }
 
-    fn outputs(&self, line: &mut Line, name: &str, spoken: &Spoken, outputs: &[String]) {
+    fn outputs(&self, line: &mut Line, name: &str, model_answer: &ModelAnswer, outputs: &[String]) {
         for output in outputs {
-            let value = spoken.outputs.as_ref().and_then(|values| values.get(output));
+            let value = model_answer.outputs.as_ref().and_then(|values| values.get(output));
             line.insert(self.name(&format!("{name}_{output}")), value.cloned().unwrap_or(Json::Null));
         }
         if outputs.is_empty()
-            && let Some(values) = &spoken.outputs
+            && let Some(values) = &model_answer.outputs
         {
             line.insert(self.name(&format!("{name}_outputs")), values.clone());
         }
@@ -81,27 +81,27 @@ impl LineMaker<'_> {
 
     /// What a judge said of it.
     pub(crate) fn judged(&self, line: &mut Line, judged: &Judged<'_>) {
-        let (name, none) = (judged.name, Spoken::default());
-        let spoken = judged.spoken.as_ref().unwrap_or(&none);
+        let (name, none) = (judged.name, ModelAnswer::default());
+        let model_answer = judged.model_answer.as_ref().unwrap_or(&none);
         if judged.outputs.is_empty() {
-            line.insert(self.name(name), json!(spoken.answer));
+            line.insert(self.name(name), json!(model_answer.answer));
         }
-        self.outputs(line, name, spoken, judged.outputs);
-        line.insert(self.name(&format!("{name}_cost")), spoken.cost.to_json());
-        let error = spoken.problem.as_ref().map(|problem| problem.code.clone());
+        self.outputs(line, name, model_answer, judged.outputs);
+        line.insert(self.name(&format!("{name}_cost")), model_answer.cost.to_json());
+        let error = model_answer.problem.as_ref().map(|problem| problem.code.clone());
         line.insert(self.name(&format!("{name}_error")), json!(error));
     }
 
     /// What it took.
-    pub(crate) fn used(&self, line: &mut Line, spoken: &Spoken) {
+    pub(crate) fn used(&self, line: &mut Line, model_answer: &ModelAnswer) {
         for (name, value) in [
-            ("model", json!(spoken.model)),
-            ("finish", json!(spoken.finish)),
-            ("input_tokens", json!(spoken.input_tokens)),
-            ("output_tokens", json!(spoken.output_tokens)),
-            ("cached_tokens", json!(spoken.cached_tokens)),
-            ("cost", spoken.cost.to_json()),
-            ("seconds", json!(spoken.milliseconds as f64 / 1000.0)),
+            ("model", json!(model_answer.model)),
+            ("finish", json!(model_answer.finish)),
+            ("input_tokens", json!(model_answer.input_tokens)),
+            ("output_tokens", json!(model_answer.output_tokens)),
+            ("cached_tokens", json!(model_answer.cached_tokens)),
+            ("cost", model_answer.cost.to_json()),
+            ("seconds", json!(model_answer.milliseconds as f64 / 1000.0)),
         ] {
             line.insert(self.name(name), value);
         }

@@ -21,7 +21,7 @@ impl Problem {
         Problem {
             code: error.code().as_str().to_owned(),
             message: first.message.clone(),
-            hint: first.hint.clone(),
+            hint: first.hint.as_ref().map(|hint| hint.text.clone()),
         }
     }
 

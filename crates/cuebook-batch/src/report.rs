@@ -19,7 +19,7 @@ const MAX_VERDICTS: usize = 40;
 
 /// What is to be reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReportOptions {
     /// Columns with verdicts of judges or people; none for all columns that look like verdicts.
     pub verdicts: Vec<String>,
     /// What stands before the names of the columns that `cuebook batch` added.
@@ -127,7 +127,7 @@ impl Column {
 /// # Errors
 ///
 /// That it cannot be read, or a column that is wanted is missing.
-pub fn report(path: &Path, wanted: &Wanted) -> Result<Report> {
+pub fn report(path: &Path, wanted: &ReportOptions) -> Result<Report> {
     let mut rows = rows::open(path)?;
     let own = |name: &str| format!("{}{name}", wanted.prefix);
     let mut report = Report {
@@ -237,7 +237,7 @@ fn note(
     columns: &mut Vec<Column>,
     names: &mut Vec<String>,
     values: &Map<String, Json>,
-    wanted: &Wanted,
+    wanted: &ReportOptions,
     rows: u64,
 ) {
     for name in values.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>() {
@@ -447,7 +447,7 @@ mod tests {
             text.push_str(&format!("{line}\n"));
         }
         std::fs::write(&path, text).unwrap();
-        let found = report(&path, &Wanted::default()).unwrap();
+        let found = report(&path, &ReportOptions::default()).unwrap();
         assert_eq!((found.rows, found.failed, found.codes.clone()), (40, 1, vec![("CB722".to_owned(), 1)]));
         assert_eq!(found.cost.unwrap().sum, 20.0);
         let names: Vec<&str> = found.verdicts.iter().map(|verdict| verdict.column.as_str()).collect();
@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(found.verdicts[0].passed.unwrap().0, 0.5);
         // 36 of 40 agree; by chance, 20 would.
         assert!((found.agreements[0].kappa.unwrap() - 0.8).abs() < 1e-9, "{:?}", found.agreements);
-        let missing = Wanted { verdicts: vec!["labl".to_owned()], ..Wanted::default() };
+        let missing = ReportOptions { verdicts: vec!["labl".to_owned()], ..ReportOptions::default() };
         assert!(report(&path, &missing).unwrap_err().report(false).contains("did you mean `label`?"));
         assert!(found.to_html().contains("<svg"));
     }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuebook_batch::{Progress, Stage};
+use cuebook_batch::{BatchStep, Progress};
 use cuebook_run::Money;
 
 /// How often the line changes.
@@ -18,7 +18,7 @@ pub struct BatchProgress {
 }
 
 struct State {
-    stage: Option<Stage>,
+    stage: Option<BatchStep>,
     began: Instant,
     /// How many rows were done when the step began.
     from: u64,
@@ -44,7 +44,7 @@ impl BatchProgress {
 }
 
 impl Progress for BatchProgress {
-    fn step(&self, stage: Stage, done: u64, of: Option<u64>, spent: Money) {
+    fn step(&self, stage: BatchStep, done: u64, of: Option<u64>, spent: Money) {
         if self.quiet {
             return;
         }
@@ -61,18 +61,18 @@ impl Progress for BatchProgress {
         let elapsed = now.duration_since(state.began);
         let line = line(stage, done, of, (done - state.from.min(done), elapsed));
         let cost = match (&self.currency, stage) {
-            (Some(currency), Stage::Ask) => format!("  {spent} {currency}"),
+            (Some(currency), BatchStep::Ask) => format!("  {spent} {currency}"),
             _ => String::new(),
         };
         let _ = write!(stderr(), "\r\x1b[2K{line}{cost}");
     }
 }
 
-fn line(stage: Stage, done: u64, of: Option<u64>, (new, elapsed): (u64, Duration)) -> String {
+fn line(stage: BatchStep, done: u64, of: Option<u64>, (new, elapsed): (u64, Duration)) -> String {
     let word = match stage {
-        Stage::Check => "checking",
-        Stage::Ask => "asking",
-        Stage::Write => "writing",
+        BatchStep::Check => "checking",
+        BatchStep::Ask => "asking",
+        BatchStep::Write => "writing",
     };
     let rate = new as f64 / elapsed.as_secs_f64().max(0.001);
     let mut line = format!("{word} {done}");
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_line_has_rate_and_time_left() {
-        let shown = line(Stage::Ask, 150, Some(1000), (100, Duration::from_secs(10)));
+        let shown = line(BatchStep::Ask, 150, Some(1000), (100, Duration::from_secs(10)));
         assert_eq!(shown, "asking 150/1000  10.0 rows/s  85 s left");
         assert_eq!((time(91.0), time(7200.0)), ("2 min".to_owned(), "2.0 h".to_owned()));
     }

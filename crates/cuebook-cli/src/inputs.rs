@@ -13,8 +13,8 @@ use cuebook::prompt::{Rich, Visibility};
 use cuebook::sections::{SectionState, VisibilityOverrides};
 use cuebook::source::Source;
 use cuebook::{
-    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, UnknownVariables,
-    Variables,
+    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Prepared, Rendered, Result,
+    UnknownVariables, Variables,
 };
 use cuebook_lab::BookExt as _;
 use cuebook_run::policy::limits::ThreadLimits;
@@ -339,7 +339,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-pub fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
+pub fn bad_input(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 

@@ -114,7 +114,7 @@ pub fn print_findings<'d>(findings: impl IntoIterator<Item = &'d Diagnostic>) {
 /// Has the commands that findings suggest name where the threads are.
 pub fn suggest(findings: &mut [Diagnostic], options: &Options) {
     for hint in findings.iter_mut().filter_map(|finding| finding.hint.as_mut()) {
-        *hint = suggestion::suggested(hint, &options.place).into_owned();
+        *hint = hint.clone().map(|text| suggestion::suggested(text, &options.place).into_owned());
     }
 }
 

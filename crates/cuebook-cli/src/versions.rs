@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::{Library, is_path};
 use cuebook::variables::Clock;
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use cuebook_lab::diff::{Names, Version};
 
 use crate::git::{Copy, PrivateFolder, Repository, Tree};
@@ -242,7 +242,7 @@ impl PastRevision {
         if version.is_built_in() {
             let message = format!("`{}` is built into the program, so no revision has it", found.id);
             let diagnostic = Diagnostic::new(Code::NotInRevision, message)
-                .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
+                .hint(Hint::run("name two versions", format!("cuebook diff {} OTHER", found.id)));
             return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));
         }
         let source = book.library().root().join(&found.candidate.source);
@@ -332,8 +332,9 @@ fn no_prompt(prompt: &str, revision: &str, error: Option<Error>) -> Error {
     let hint = error.as_ref().and_then(|error| error.diagnostic().hint.clone());
     let hint = hint.filter(|hint| hint.starts_with("did you mean"));
     let message = format!("the revision `{revision}` has no prompt `{prompt}`");
-    let diagnostic = Diagnostic::new(Code::NotInRevision, message)
-        .hint(hint.unwrap_or_else(|| format!("list its files: git ls-tree -r --name-only {revision}")));
+    let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(
+        hint.unwrap_or_else(|| Hint::from(format!("list its files: git ls-tree -r --name-only {revision}"))),
+    );
     Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", revision).with("prompt_id", prompt)
 }
 

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use proc_macro2::{TokenStream, TokenTree};
 use regex::Regex;
 
 /// Who depends on whom.
@@ -38,6 +39,7 @@ const CRATES: &[&str] = &[
     "cuebook-store",
     "cuebook-run",
     "cuebook-agent",
+    "cuebook-bindings",
     "cuebook-batch",
     "cuebook-lsp",
     "cuebook-serve",
@@ -379,6 +381,79 @@ fn hex_digits_have_one_helper() {
     let wrong: Vec<_> =
         sources().into_iter().filter(|(_, text)| own.is_match(text)).map(|(name, _)| name).collect();
     assert_eq!(wrong, Vec::<String>::new(), "use cuebook_text::sha256::hex");
+}
+
+/// Crates whose hints only people on a command line read.
+const COMMAND_LINE: [&str; 4] = ["cuebook-cli", "cuebook-batch", "cuebook-bench", "cuebook-mock"];
+
+/// Texts that name the command line and are no hints.
+const NO_HINTS: &[&str] = &[
+    "ritten by `cuebook ",
+    " · cuebook explain</title>",
+    "A file written by `cuebook convert` no longer fits its source",
+    "the terminal of `cuebook studio` says why",
+    "Run `cuebook allow` in the project",
+    "add `model: NAME` to its file, or pass --model NAME",
+    "llm_call: no language model is connected",
+    "and --record does not overwrite files",
+    "check that `git --version` works",
+    "from --provider",
+    "in your trust store: cuebook trust add",
+    "skip it with --no-hooks",
+    "this editor cannot move files",
+    "fork {id} --turn {}",
+    "--store or CUEBOOK_STORE",
+    "{{ '--a--'.strip('-') }}",
+];
+
+/// The texts of a piece of code, without those that `Hint` is made of.
+fn texts(tokens: TokenStream, found: &mut Vec<String>) {
+    // The path before a group, or `#` before an attribute.
+    let mut path = String::new();
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) => path.push_str(&name.to_string()),
+            TokenTree::Punct(mark) if matches!(mark.as_char(), ':' | '#') => path.push(mark.as_char()),
+            TokenTree::Punct(mark) if mark.as_char() == '!' && path == "#" => {}
+            TokenTree::Punct(_) => path.clear(),
+            TokenTree::Group(group) => {
+                if !path.starts_with('#')
+                    && !path.contains("Hint::")
+                    && !["for_programs", "pass"].iter().any(|end| path.ends_with(end))
+                {
+                    texts(group.stream(), found);
+                }
+                path.clear();
+            }
+            TokenTree::Literal(literal) => {
+                found.extend(syn::parse_str::<syn::LitStr>(&literal.to_string()).ok().map(|it| it.value()));
+                path.clear();
+            }
+        }
+    }
+}
+
+/// A program gets the advice of a hint, so a hint that names a command or an option is made by a function of `Hint`. A text that is
+/// nothing but a command or an option is an argument of such a function.
+#[test]
+fn hints_keep_commands_and_options_as_fields() {
+    let command = Regex::new(r"[^\w/]cuebook [a-z]|(?:^|\s)--[a-z][a-z-]* |\s--[a-z]").unwrap();
+    let mut wrong = Vec::new();
+    for (name, text) in sources() {
+        let is_code = !is_test(Path::new(&name)) && !name.ends_with("jinja/differential.rs");
+        if !is_code || COMMAND_LINE.iter().any(|crate_name| name.starts_with(crate_name)) {
+            continue;
+        }
+        let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+        let mut found = Vec::new();
+        texts(text[..end].parse().unwrap(), &mut found);
+        let is_whole = |text: &str| text.starts_with("cuebook ") || text.starts_with("--");
+        let is_hint = |text: &String| {
+            command.is_match(text) && !is_whole(text) && !NO_HINTS.iter().any(|known| text.contains(known))
+        };
+        wrong.extend(found.into_iter().filter(is_hint).map(|text| format!("{name}: {text}")));
+    }
+    assert_eq!(wrong, Vec::<String>::new(), "use a function of `Hint`");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::sandbox::{self, Launcher, Report};
 
 /// The Python and the fence that hooks of a project would run with.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Examination {
     /// The Python, or why it is missing.
     pub python: Result<Interpreter>,

@@ -142,6 +142,7 @@ pub struct Tool {
 /// Something that keeps a program from doing harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Protection {
     /// Nothing is visible but what it is given.
     View,

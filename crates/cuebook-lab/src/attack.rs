@@ -25,13 +25,14 @@ use serde_json::{Value as Json, json};
 pub use forgery::{DIGITS, FORGERIES, ForgedKind, Forgery, huge};
 
 use crate::book::Book;
-use crate::error::{Code, Diagnostic, Error, Result, printable};
+use crate::error::{Code, Diagnostic, Error, Hint, Result, printable};
 use crate::prompt::Traits;
 use crate::source::Place;
 use crate::variables::{Context, Variables};
 
 /// What became of an attack.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Attack {
     /// The prompt's id.
     pub prompt: String,
@@ -52,6 +53,7 @@ pub struct Attack {
 
 /// What became of one input.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct InputReport {
     /// Its name; `None` for all inputs at once.
     pub input: Option<String>,
@@ -78,6 +80,7 @@ pub struct InputReport {
 
 /// A value that changed what it must not change.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Breach {
     /// The input; `None` if all inputs had forgeries.
     pub input: Option<String>,
@@ -138,7 +141,7 @@ impl InputReport {
         let codes: Vec<String> =
             self.refused.iter().map(|(code, count)| format!("{count} with {}", code.as_str())).collect();
         let message = format!("{}: Cuebook refused every value ({})", self.subject(), codes.join(", "));
-        Some(Diagnostic::new(Code::NotDriven, message).hint(NOT_DRIVEN))
+        Some(Diagnostic::new(Code::NotDriven, message).hint(not_driven()))
     }
 
     /// The problem of an input of which even a harmless value cannot be rendered.
@@ -150,7 +153,7 @@ impl InputReport {
             cause.code.as_str(),
             cause.message
         );
-        let diagnostic = Diagnostic::new(Code::NotDriven, message).hint(NOT_DRIVEN);
+        let diagnostic = Diagnostic::new(Code::NotDriven, message).hint(not_driven());
         match &cause.place {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -220,7 +223,10 @@ impl Breach {
 }
 
 /// What to do about an input that could not be driven.
-const NOT_DRIVEN: &str = "pass values that render with --var, or check how the template uses this input";
+fn not_driven() -> Hint {
+    Hint::command_line("pass values that render with --var, or check how the template uses this input")
+        .for_programs("pass values that render, or check how the template uses this input")
+}
 
 /// Values in one line that fits on a screen.
 fn shown(values: &Json) -> String {

@@ -33,7 +33,7 @@ pub(crate) use export::{closure, tag_in};
 pub use report::{Entry, EntryKind, Report};
 
 use crate::book::Book;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::variables::{Context, UnknownVariables};
 use verify::Bench;
 
@@ -57,6 +57,7 @@ impl Target {
 
 /// A prompt in another notation.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Conversion {
     /// The id of the prompt.
     pub prompt: String,
@@ -163,7 +164,7 @@ pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversi
         let message = format!("`{}` is a {} already", prompt.id, target_text::noun(to));
         let others: Vec<&str> =
             BuiltIn::ALL.into_iter().filter(|other| *other != to).map(BuiltIn::as_str).collect();
-        let hint = format!("convert it to another dialect: --to {}", others.join(", --to "));
+        let hint = Hint::option("convert it to another dialect", format!("--to {}", others.join(", --to ")));
         let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
         return Err(Error::new(ErrorKind::Usage, diagnostic));
     }

@@ -35,6 +35,7 @@ use rendering::Outcome;
 
 /// What is different between two versions of a prompt.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Diff {
     /// The first version.
     pub before: VersionReport,

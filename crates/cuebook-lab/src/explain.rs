@@ -31,6 +31,7 @@ pub struct Explanation {
 
 /// A variable of a render.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ExplainedVariable {
     /// Its name.
     pub name: String,

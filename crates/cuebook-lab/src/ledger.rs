@@ -10,8 +10,8 @@
 mod cache;
 mod common_prefix;
 mod contributor;
+mod sent_request;
 mod side;
-mod spoken;
 mod stable;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ pub use crate::render::Provider;
 pub use cache::{Breakpoint, CachePlan, kept, minimum};
 pub use contributor::Contributor;
 pub(crate) use contributor::shown_label;
-use spoken::{From, Spoken, SpokenPart};
+use sent_request::{PartOrigin, SentPart, SentRequest};
 pub use stable::{Basis, Stability, Unstable};
 
 use crate::chat::Role;
@@ -35,6 +35,7 @@ use crate::tokens::Tokenizer;
 
 /// The tokens of one render.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Ledger {
     /// The model that the tokens are counted for, if one is named.
     pub model: Option<String>,
@@ -60,6 +61,7 @@ pub struct Ledger {
 
 /// The tokens of a message.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MessageTokens {
     /// Its number among the messages, from 1.
     pub number: usize,
@@ -71,6 +73,7 @@ pub struct MessageTokens {
 
 /// The tokens of a tool.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ToolTokens {
     /// Its name.
     pub name: String,
@@ -80,6 +83,7 @@ pub struct ToolTokens {
 
 /// The tokens of a section.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SectionTokens {
     /// Its path, as in `context.history`.
     pub path: String,
@@ -89,6 +93,7 @@ pub struct SectionTokens {
 
 /// The tokens and bytes of one contributor.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ContributorTokens {
     /// The contributor.
     pub contributor: Contributor,
@@ -111,9 +116,9 @@ impl Ledger {
         Ledger::with_spoken(rendered).map(|(ledger, _)| ledger)
     }
 
-    pub(crate) fn with_spoken(rendered: &Rendered) -> Result<(Ledger, Spoken)> {
+    pub(crate) fn with_spoken(rendered: &Rendered) -> Result<(Ledger, SentRequest)> {
         let (model, provider, tokenizer) = audience(rendered);
-        let spoken = Spoken::of(rendered, provider.unwrap_or(Provider::OpenAi))?;
+        let sent_request = SentRequest::of(rendered, provider.unwrap_or(Provider::OpenAi))?;
         let mut ledger = Ledger {
             model,
             provider,
@@ -124,13 +129,13 @@ impl Ledger {
             sections: Vec::new(),
             contributors: Vec::new(),
             uncounted: 0,
-            output_refused: spoken.output_refused,
+            output_refused: sent_request.output_refused,
         };
-        ledger.count(rendered, &spoken);
-        Ok((ledger, spoken))
+        ledger.count(rendered, &sent_request);
+        Ok((ledger, sent_request))
     }
 
-    fn count(&mut self, rendered: &Rendered, spoken: &Spoken) {
+    fn count(&mut self, rendered: &Rendered, sent_request: &SentRequest) {
         if let Some(disclosed) = rendered.sections() {
             let paths = disclosed.sections.iter().map(|section| section.path.join("."));
             self.sections.extend(paths.map(|path| SectionTokens { path, tokens: 0 }));
@@ -140,7 +145,7 @@ impl Ledger {
         for (index, section) in self.sections.iter().enumerate() {
             known.sections.entry(section.path.clone()).or_insert(index);
         }
-        for message in &spoken.messages {
+        for message in &sent_request.messages {
             let mut tokens = 0;
             for part in &message.parts {
                 tokens += self.count_part(part, &spans, &mut known);
@@ -148,26 +153,26 @@ impl Ledger {
             self.messages.push(MessageTokens { number: message.number, role: message.role.clone(), tokens });
         }
         self.messages.sort_by_key(|message| message.number);
-        for tool in &spoken.tools {
+        for tool in &sent_request.tools {
             let tokens = self.tokenizer.count(&tool.json);
             self.tools.push(ToolTokens { name: tool.name.clone(), tokens });
         }
-        self.output = spoken.output.as_ref().map_or(0, |output| self.tokenizer.count(output));
+        self.output = sent_request.output.as_ref().map_or(0, |output| self.tokenizer.count(output));
         // What is in no section stands before those that are: a heading of the prompt itself.
         self.sections.retain(|section| section.tokens > 0);
         self.contributors.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
     }
 
-    fn count_part(&mut self, part: &SpokenPart, spans: &[Span], known: &mut Indexes) -> usize {
+    fn count_part(&mut self, part: &SentPart, spans: &[Span], known: &mut Indexes) -> usize {
         let pieces = match &part.from {
-            From::Text(pieces) => pieces.clone(),
-            From::Conversation(input) => {
+            PartOrigin::Text(pieces) => pieces.clone(),
+            PartOrigin::Conversation(input) => {
                 let tokens = self.tokenizer.count(&part.text);
                 let contributor = Contributor::Rich { input: input.clone(), kind: "thread".to_owned() };
                 self.add(known, contributor, tokens, part.text.len());
                 return tokens;
             }
-            From::Media(..) => {
+            PartOrigin::Media(..) => {
                 self.uncounted += 1;
                 return 0;
             }

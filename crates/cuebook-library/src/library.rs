@@ -70,7 +70,7 @@ pub use vocab::Vocab;
 pub use vocab::idle;
 
 use self::cached::Cached;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest, shell_word};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::Spaces;
 pub use crate::prompt::{PROMPTY_END, SECTIONS_END};
@@ -86,6 +86,40 @@ const ECOSYSTEM: &str = "ecosystem/default/prompts";
 const PLAIN: &str = "prompts";
 
 /// A project's prompts, wherever they lie.
+///
+/// ```
+/// use cuebook::items::Spaces;
+/// use cuebook::library::Library;
+/// use cuebook::trust::Approval;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let write = |path: &str, text: &str| {
+/// #     let path = folder.path().join(path);
+/// #     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+/// #     std::fs::write(path, text).unwrap();
+/// # };
+/// # write("project/prompts/greet/template.md", "Hello");
+/// # write("team/pack.json", "{\"pack_id\": \"team\", \"prompts\": [\"prompts/sign\"]}");
+/// # write("team/prompts/sign/template.md", "Yours");
+/// # let project = folder.path().join("project");
+/// let library = Library::open(&project).with_env(["HOME"]).with_spaces(Spaces::new(&project, None));
+/// assert_eq!((library.root(), library.spaces().project()), (project.as_path(), project.as_path()));
+/// assert_eq!(library.find("greet")?.id, library.find_path(&project.join("prompts/greet"))?.id);
+/// assert!(library.config()?.hooks.enabled);
+///
+/// library.stage_pack(&folder.path().join("team"))?.commit(false, &[])?;
+/// assert_eq!(library.ids()?, ["greet", "sign"]);
+/// assert_eq!(library.pack("team")?.id, library.packs()?[0].0);
+/// assert_eq!(library.approval("team")?, Approval::NotNeeded);
+/// assert!(library.trust().list().is_ok());
+/// library.approve_pack("team", &library.content("team")?)?;
+///
+/// library.set_resolution("sign", "team")?;
+/// assert!(library.resolutions()?.get("sign").is_some());
+/// library.remove_pack("team")?;
+/// assert_eq!(library.defaults()?.variables.len(), 0);
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Library {
     root: PathBuf,
@@ -104,7 +138,6 @@ pub struct Library {
 
 /// Reads the version that a candidate declares.
 #[derive(Clone)]
-#[doc(hidden)]
 #[doc(hidden)]
 pub struct VersionOf(pub Arc<FindVersion>);
 
@@ -153,6 +186,7 @@ impl Library {
     }
 
     /// Which files are prompts here.
+    #[doc(hidden)]
     pub fn claims(&self) -> &Claims {
         &self.claims
     }
@@ -190,6 +224,7 @@ impl Library {
     }
 
     /// The places of the library, in the order of the design: shared, plain, configured, packs, ecosystem, built in.
+    #[doc(hidden)]
     pub fn roots(&self) -> Result<Vec<Arc<Root>>> {
         let on_disk =
             |kind, name: &str| Arc::new(Root::on_disk(kind, name, self.root.join(name)).inside(&self.root));
@@ -269,6 +304,7 @@ impl Library {
     }
 
     /// Everything that a place offers, by its ids, which are sorted. Its folder is listed once, and what is not in it is not looked for.
+    #[doc(hidden)]
     pub fn all_below(&self, root: &Arc<Root>) -> Result<Vec<(String, Vec<Candidate>)>> {
         let mut listing = root.listing(&self.claims)?;
         let ids = std::mem::take(&mut listing.ids);
@@ -348,6 +384,7 @@ impl Library {
 
     /// Finds the id that was meant and its candidates: a folder of exactly this name, then the snake_case spelling, then
     /// the exact one, then the vocabulary.
+    #[doc(hidden)]
     pub fn resolve_id(&self, raw: &str) -> Result<(String, Vec<Candidate>)> {
         id::check_id(raw)?;
         let normalized = normalize_id(raw);
@@ -435,18 +472,19 @@ impl Library {
         let hint = match (alone, did_you_mean(&similar)) {
             (Some(root), _) => {
                 let template = root.file_name(&format!("{normalized}/{TEMPLATE_FILE}"));
-                format!("a prompt is a folder: move {} to {template}", root.file_name(&file))
+                format!("a prompt is a folder: move {} to {template}", root.file_name(&file)).into()
             }
             _ if folder.is_dir() || folder.is_file() => {
-                format!("a file or folder has this name: name it as a path, `./{raw}`")
+                format!("a file or folder has this name: name it as a path, `./{raw}`").into()
             }
-            (None, Some(hint)) => hint,
+            (None, Some(hint)) => hint.into(),
             (None, None) if self.has_no_prompts()? => {
-                format!(
-                    "this folder has no prompts yet: write prompts/{normalized}/template.md, or create an example with cuebook init"
-                )
+                let write = format!("this folder has no prompts yet: write prompts/{normalized}/template.md");
+                Hint::command_line(format!("{write}, or create an example with cuebook init"))
+                    .for_programs(write)
+                    .with_command("cuebook init")
             }
-            (None, None) => "list the prompts: cuebook list".to_owned(),
+            (None, None) => Hint::run("list the prompts", "cuebook list"),
         };
         let searched = self.searched()?;
         let message = format!("no prompt `{raw}` in {}", searched.join(", "));
@@ -496,6 +534,7 @@ impl Library {
     }
 
     /// Finds a prompt by what the user of a command line typed: its id, or a path to its file or folder.
+    #[doc(hidden)]
     pub fn find_typed(&self, wanted: &str) -> Result<Found> {
         if let Some(path) = self.as_path(wanted) {
             return match self.directives_named(wanted, &path)? {
@@ -578,7 +617,7 @@ impl Library {
                     None => Diagnostic::new(code, message),
                 };
                 self.read_versions(&mut candidates)?;
-                Err(conflict(&id, diagnostic, candidates, recorded.as_ref()))
+                Err(choices::conflict(&id, diagnostic, candidates, recorded.as_ref()))
             }
         }
     }
@@ -638,28 +677,4 @@ fn empty_folder(name: &str) -> Error {
     .file(name)
     .hint(format!("write the prompt's text into {name}/{TEMPLATE_FILE}"));
     Error::new(ErrorKind::PromptNotFound, diagnostic)
-}
-
-fn conflict(
-    id: &str,
-    diagnostic: Diagnostic,
-    candidates: Vec<Candidate>,
-    recorded: Option<&Resolution>,
-) -> Error {
-    let choice = |candidate: &Candidate| {
-        format!("cuebook resolve {} {}", shell_word(id), shell_word(&candidate.source))
-    };
-    let choices: Vec<String> = candidates.iter().map(choice).collect();
-    let hint = if choices.is_empty() {
-        "install the pack again, or remove the entry from resolution.json".to_owned()
-    } else {
-        format!("choose one; Cuebook records the choice:\n  {}", choices.join("\n  "))
-    };
-    let error = Error::new(ErrorKind::PromptConflict, diagnostic.hint(hint))
-        .with("prompt_id", id)
-        .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>());
-    match recorded {
-        Some(resolution) => error.with("recorded", &resolution.source),
-        None => error,
-    }
 }

@@ -16,8 +16,12 @@ export interface DiagnosticFields {
   /** The line of the file that it is about. */
   excerpt?: string;
   label?: string;
-  /** What to do about it. */
+  /** What to do about it, as the command line prints it. */
   hint?: string;
+  /** The same without commands and options; it is here if it differs from `hint`, and `null` if nothing is left. */
+  advice?: string | null;
+  /** The commands of `cuebook` that do it. */
+  commands?: string[];
   [more: string]: unknown;
 }
 
@@ -40,7 +44,7 @@ export class CuebookError extends Error {
   declare readonly column: number | undefined;
   /** The line of the file that it is about. */
   declare readonly excerpt: string | undefined;
-  /** What to do about it. */
+  /** What to do about it, as the command line prints it. */
   declare readonly hint: string | undefined;
   /** The fields of the error as `cuebook --json` prints them. */
   declare readonly details: ErrorDetails;
@@ -58,6 +62,17 @@ export class CuebookError extends Error {
     const report = options?.report ?? printed(message, details);
     Object.defineProperty(this, "details", { value: { message, ...details } });
     Object.defineProperty(this, "report", { value: report });
+  }
+
+  /** What to do about it, for a program: the hint without commands and options of the command line. */
+  get advice(): string | undefined {
+    const { advice, hint } = this.details;
+    return (advice === undefined ? hint : advice) ?? undefined;
+  }
+
+  /** The commands of `cuebook` that do it. */
+  get commands(): string[] {
+    return this.details.commands ?? [];
   }
 
   /** All findings; the fields of the error are those of the first. */

@@ -30,15 +30,15 @@ thread_local! {
 }
 
 /// Calls functions directly for as long as it exists.
-pub struct Here(Option<(Env, Rc<CallNow>)>);
+pub struct DirectCalls(Option<(Env, Rc<CallNow>)>);
 
-impl Here {
-    pub fn new(env: Env, call: Rc<CallNow>) -> Here {
-        Here(HERE.replace(Some((env, call))))
+impl DirectCalls {
+    pub fn new(env: Env, call: Rc<CallNow>) -> DirectCalls {
+        DirectCalls(HERE.replace(Some((env, call))))
     }
 }
 
-impl Drop for Here {
+impl Drop for DirectCalls {
     fn drop(&mut self) {
         // A function that is called may render in turn.
         HERE.replace(self.0.take());

@@ -24,14 +24,14 @@ use serde_json::{Map, Value as Json};
 use crate::book::NativeBook;
 use crate::calls::Arguments;
 use crate::errors::{self, thrown};
-use crate::functions::{CallNow, Here};
+use crate::functions::{CallNow, DirectCalls};
 use crate::port::{Kind, Message, Port};
 use crate::project::{Project, RenderCall};
 use crate::renders::Renders;
 use crate::runs::Events;
 use crate::tables::NativeTable;
 use crate::weak::Weak;
-use crate::{context, reads, talk, workers};
+use crate::{context, converse, reads, workers};
 
 /// One loaded copy of the package. A worker thread of Node has its own.
 #[napi]
@@ -101,7 +101,7 @@ impl Host {
             };
             let variables = Variables::from(variables);
             let call = RenderCall::new(prompt, variables, context, is_path, allow_unknown);
-            let _here = project.has_functions().then(|| Here::new(env, self.call_now.clone()));
+            let _here = project.has_functions().then(|| DirectCalls::new(env, self.call_now.clone()));
             project.render_now(&call)
         })();
         let explanation = Arc::new(explanation.map_err(|error| thrown(&error))?);
@@ -188,7 +188,7 @@ impl Host {
     #[napi]
     pub fn converse(&self, render: f64, number: f64, arguments: String) -> Result<()> {
         let (explanation, port) = (self.explanation(render)?, self.port.clone());
-        self.later(number, move || talk::converse(&port, &explanation, &Arguments::read(&arguments)));
+        self.later(number, move || converse::converse(&port, &explanation, &Arguments::read(&arguments)));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod batch;
 mod book;
 mod calls;
 mod context;
+mod converse;
 mod errors;
 mod functions;
 mod host;
@@ -20,7 +21,6 @@ mod reads;
 mod renders;
 mod runs;
 mod tables;
-mod talk;
 mod weak;
 mod workers;
 

@@ -1,9 +1,9 @@
 //! What JavaScript asks of a render. Offsets are those of its texts: units of UTF-16, not bytes.
 
-use cuebook::chat::reply;
 use cuebook::chat::wire::{Api, Request, body};
-use cuebook::tokens::Tokenizer;
 use cuebook::{Diagnostic, Rendered as Text, Result};
+use cuebook_bindings::replies::reply_json;
+use cuebook_bindings::tokens::count_tokens;
 use cuebook_lab::explain::{Answer, Explanation, Position, label};
 use cuebook_lab::ledger::Ledger;
 use serde_json::{Value as Json, json};
@@ -78,45 +78,14 @@ fn chat(rendered: &Text) -> Result<Json> {
 /// What a provider's reply says: the text or outputs, or the calls of tools.
 pub fn read_reply(explanation: &Explanation, format: Option<&str>, response: &Json) -> Result<Json> {
     let rendered = explanation.rendered();
-    let answer = reply::read(api(rendered, format)?, response, !rendered.prompt().outputs.is_empty())?;
-    let kind = match &answer.reply {
-        reply::Reply::ToolCalls { .. } => "tool_calls",
-        reply::Reply::Structured { .. } => "structured",
-        reply::Reply::Refusal(_) => "refusal",
-        reply::Reply::Text(_) => "text",
-        _ => "media",
-    };
-    Ok(json!({
-        "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish,
-        "model": answer.model,
-    }))
+    reply_json(api(rendered, format)?, response, !rendered.prompt().outputs.is_empty())
 }
 
 /// The tokens, counted for a model. The first count of a vocabulary takes a while.
 pub fn tokens(explanation: &Explanation, model: Option<&str>) -> Result<Json> {
     let rendered = explanation.rendered();
     let Some(model) = model else { return Ledger::of(rendered).map(|ledger| ledger.to_json()) };
-    let tokenizer = Tokenizer::for_model(model);
-    let messages = rendered.messages()?;
-    let counted: Vec<Json> = messages
-        .iter()
-        .enumerate()
-        .map(|(at, message)| {
-            let text: String = message.texts().collect();
-            json!({"number": at + 1, "role": message.role.as_str(), "tokens": tokenizer.count(&text)})
-        })
-        .collect();
-    let text: u64 = counted.iter().filter_map(|message| message["tokens"].as_u64()).sum();
-    let tools: Vec<Json> = tools(rendered)
-        .into_iter()
-        .map(|tool| json!({"name": tool["name"], "tokens": tokenizer.count(&tool.to_string())}))
-        .collect();
-    let of_tools: u64 = tools.iter().filter_map(|tool| tool["tokens"].as_u64()).sum();
-    let why: Vec<&str> = tokenizer.why().into_iter().collect();
-    Ok(json!({
-        "total": text + of_tools, "text": text, "exact": why.is_empty() && tools.is_empty(), "estimates": why,
-        "model": model, "messages": counted, "tools": tools,
-    }))
+    Ok(count_tokens(model, &rendered.messages()?, &tools(rendered)))
 }
 
 fn tools(rendered: &Text) -> Vec<Json> {

@@ -41,6 +41,8 @@ impl Watch for Events<'_> {
             Activity::Retry { attempt, pause, why } => {
                 ("retry", json!({"attempt": attempt, "pause": pause.as_secs_f64(), "why": why}))
             }
+            // A newer kind, which this package does not report.
+            _ => return,
         };
         let event = json!({"threadId": thread.as_str(), "kind": kind, "data": data});
         self.port.send(Kind::Event, self.number, event.to_string());

@@ -86,8 +86,8 @@ impl Array {
 
 impl TableBatch {
     /// The batch as an array of structs.
-    pub fn source(&self) -> InBatch<'_> {
-        InBatch { batch: self, array: &self.root }
+    pub fn source(&self) -> BatchArray<'_> {
+        BatchArray { batch: self, array: &self.root }
     }
 
     /// The bytes of a buffer by its number; one that is not there is empty.
@@ -98,12 +98,12 @@ impl TableBatch {
 
 /// An array of a batch. JavaScript cuts its buffers where it begins, but for those with a bit for each value.
 #[derive(Clone, Copy)]
-pub struct InBatch<'a> {
+pub struct BatchArray<'a> {
     batch: &'a TableBatch,
     array: &'a Array,
 }
 
-impl<'a> Source<'a> for InBatch<'a> {
+impl<'a> Source<'a> for BatchArray<'a> {
     fn format(self) -> &'a str {
         &self.array.format
     }
@@ -137,11 +137,11 @@ impl<'a> Source<'a> for InBatch<'a> {
         self.array.views.iter().map(|number| self.batch.bytes(*number)).collect()
     }
 
-    fn children(self) -> Vec<InBatch<'a>> {
-        self.array.children.iter().map(|array| InBatch { array, ..self }).collect()
+    fn children(self) -> Vec<BatchArray<'a>> {
+        self.array.children.iter().map(|array| BatchArray { array, ..self }).collect()
     }
 
-    fn dictionary(self) -> Option<InBatch<'a>> {
-        self.array.dictionary.as_deref().map(|array| InBatch { array, ..self })
+    fn dictionary(self) -> Option<BatchArray<'a>> {
+        self.array.dictionary.as_deref().map(|array| BatchArray { array, ..self })
     }
 }

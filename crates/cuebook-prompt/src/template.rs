@@ -9,6 +9,7 @@ pub mod address;
 pub mod dollar;
 pub mod engine;
 pub mod handlebars;
+mod include_depth;
 pub mod input;
 pub mod jinja;
 #[doc(hidden)]

@@ -89,16 +89,16 @@ impl Rows {
 }
 
 /// A prompt that is ready to be rendered with many rows.
-struct Ready {
+struct PreparedRows {
     prepared: Arc<Prepared>,
     context: Arc<Context>,
 }
 
-impl Ready {
-    fn new(book: &Book, prompt: &str, context: Context, policy: UnknownVariables) -> Result<Ready> {
+impl PreparedRows {
+    fn new(book: &Book, prompt: &str, context: Context, policy: UnknownVariables) -> Result<PreparedRows> {
         let context = Context { unknown: policy, ..context };
         let prepared = book.prompts().prepare(prompt, &context)?;
-        Ok(Ready { prepared, context: Arc::new(context) })
+        Ok(PreparedRows { prepared, context: Arc::new(context) })
     }
 
     /// Whether it may wait for code that runs in another process.
@@ -223,7 +223,8 @@ impl Book {
         let context = context::read(&values::members(context)?).or_raise(py)?;
         let read = |row: &Bound<'_, PyDict>| values::members(row).map(Variables::from);
         let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-        let ready = py.detach(|| Ready::new(self, prompt, context, unknown(allow_unknown))).or_raise(py)?;
+        let ready =
+            py.detach(|| PreparedRows::new(self, prompt, context, unknown(allow_unknown))).or_raise(py)?;
         let waits = ready.waits();
         let render = move |cancel: Option<&AtomicBool>| {
             let work =
@@ -251,7 +252,8 @@ impl Book {
         let Some(table) = arrow::read(table)? else { return Ok(None) };
         let table = table.map_err(|why| wrong_table(&why)).or_raise(py)?;
         let context = context::read(&values::members(context)?).or_raise(py)?;
-        let ready = py.detach(|| Ready::new(self, prompt, context, UnknownVariables::Ignore)).or_raise(py)?;
+        let ready =
+            py.detach(|| PreparedRows::new(self, prompt, context, UnknownVariables::Ignore)).or_raise(py)?;
         py.detach(|| ready.plan(&table, allow_unknown).map(drop)).or_raise(py)?;
         let waits = ready.waits();
         let render = move |cancel: Option<&AtomicBool>| {

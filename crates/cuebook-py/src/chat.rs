@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use cuebook::chat::wire::{Api, Request, body};
 use cuebook::chat::{Message, reply};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use cuebook_agent::{Agent, Halt, ModelFailure, Performed};
+use cuebook_agent::{Agent, Performed};
+use cuebook_bindings::replies::{halted, permanent, reply_json};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use serde_json::{Map, Value as Json, json};
@@ -51,7 +52,7 @@ impl Rendered {
                 let request =
                     Request { model: &model, messages: question.messages, tools: &offered, outputs };
                 let wire = body(api, &request).map_err(permanent)?;
-                let response = asked(&ask, &wire.body, &raised).map_err(permanent)?;
+                let response = model_reply(&ask, &wire.body, &raised).map_err(permanent)?;
                 reply::read(api, &response, !outputs.is_empty()).map_err(permanent)
             })
             .most_turns(most_turns)
@@ -117,34 +118,12 @@ pub fn read_reply(
 }
 
 fn said(py: Python<'_>, api: Api, response: &Json, has_outputs: bool) -> PyResult<Py<PyAny>> {
-    let answer = reply::read(api, response, has_outputs).or_raise(py)?;
-    let kind = match &answer.reply {
-        reply::Reply::ToolCalls { .. } => "tool_calls",
-        reply::Reply::Structured { .. } => "structured",
-        reply::Reply::Refusal(_) => "refusal",
-        reply::Reply::Text(_) => "text",
-        _ => "media",
-    };
-    let said = json!({
-        "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish, "model": answer.model,
-    });
+    let said = reply_json(api, response, has_outputs).or_raise(py)?;
     json::to_python(py, &said)
 }
 
-/// The function that asks has its own way to ask again.
-fn permanent(error: Error) -> ModelFailure {
-    ModelFailure { error, again: false, indeterminate: false }
-}
-
-fn halted(halt: Halt) -> Error {
-    match halt {
-        Halt::Failed(error) | Halt::Suspended(error) | Halt::Indeterminate(error) => error,
-        Halt::Cancelled(why) => Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadCancelled, why)),
-    }
-}
-
 /// Calls the function that asks. Its exception is raised as it is.
-fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
+fn model_reply(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
     Python::attach(|py| {
         let called = json::to_python(py, body)
             .and_then(|body| calls::run(py, ask, PyTuple::new(py, [body])?))

@@ -1,107 +1,12 @@
 //! What a caller says about a render besides its variables.
 
-use cuebook::error::{did_you_mean, nearest};
-use cuebook::prompt::Visibility;
-use cuebook::{Agent, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
+use cuebook::{Context, Result};
+use cuebook_bindings::context::{TypeNames, read as read_named};
 use serde_json::{Map, Value as Json};
 
-/// The keys that a context may have.
-const KEYS: [&str; 13] = [
-    "agent",
-    "model",
-    "session_id",
-    "workspace_path",
-    "session",
-    "session_state",
-    "language",
-    "strict",
-    "visibility",
-    "overrides_tag",
-    "fit",
-    "without_hooks",
-    "message",
-];
+pub use cuebook_bindings::context::{unknown, usage};
 
-/// Reads a context.
+/// Reads a context, with the type names of Python in its errors.
 pub fn read(given: &Map<String, Json>) -> Result<Context> {
-    let mut context = Context::default();
-    for (key, value) in given.iter().filter(|(_, value)| !value.is_null()) {
-        match key.as_str() {
-            "agent" => context.agent = agent(value)?,
-            "model" => context.model = Some(text(key, value)?),
-            "session_id" => context.session_id = Some(text(key, value)?),
-            "workspace_path" => context.workspace_path = Some(text(key, value)?),
-            "session" => context.session = object(key, value)?,
-            "session_state" => context.session_state = object(key, value)?,
-            "language" => context.language = Some(text(key, value)?),
-            "strict" => context.strict = truth(key, value)?,
-            "visibility" => {
-                for (path, wanted) in object(key, value)? {
-                    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-                    context.visibility.set(&path, visibility(&wanted)?);
-                }
-            }
-            "overrides_tag" => context.overrides_tag = Some(text(key, value)?),
-            "fit" => {
-                context.fit = Some(value.as_u64().ok_or_else(|| wrong(key, "a number of tokens"))? as usize)
-            }
-            "without_hooks" => context.without_hooks = truth(key, value)?,
-            "message" => context.message = Some(text(key, value)?),
-            other => return Err(unknown("the context", other, &KEYS)),
-        }
-    }
-    Ok(context)
-}
-
-fn agent(value: &Json) -> Result<Agent> {
-    let mut agent = Agent::default();
-    for (key, value) in object("agent", value)?.iter().filter(|(_, value)| !value.is_null()) {
-        match key.as_str() {
-            "id" | "agent_id" => agent.id = Some(text(key, value)?),
-            "name" => agent.name = Some(text(key, value)?),
-            "prompt_id" => agent.prompt_id = Some(text(key, value)?),
-            "model" => agent.model = Some(text(key, value)?),
-            "language" => agent.language = Some(text(key, value)?),
-            "variables" | "prompt_variables" => agent.variables = Variables::from_json(&object(key, value)?),
-            // An agent has more keys than those about prompts.
-            _ => {}
-        }
-    }
-    Ok(agent)
-}
-
-/// `full` or `summary`.
-pub fn visibility(value: &Json) -> Result<Visibility> {
-    match value.as_str() {
-        Some("full") => Ok(Visibility::Full),
-        Some("summary") => Ok(Visibility::Summary),
-        _ => Err(wrong("visibility", "`full` or `summary`")),
-    }
-}
-
-fn text(key: &str, value: &Json) -> Result<String> {
-    value.as_str().map(str::to_owned).ok_or_else(|| wrong(key, "a text"))
-}
-
-fn truth(key: &str, value: &Json) -> Result<bool> {
-    value.as_bool().ok_or_else(|| wrong(key, "True or False"))
-}
-
-fn object(key: &str, value: &Json) -> Result<Map<String, Json>> {
-    value.as_object().cloned().ok_or_else(|| wrong(key, "a dict"))
-}
-
-fn wrong(key: &str, wanted: &str) -> Error {
-    usage(format!("`{key}` must be {wanted}"), format!("pass {wanted}"))
-}
-
-/// The error about a name that is not among those that are known.
-pub fn unknown(whose: &str, name: &str, known: &[&str]) -> Error {
-    let near = did_you_mean(&nearest(name, known.iter().copied()));
-    usage(format!("{whose} has no `{name}`"), near.unwrap_or_else(|| format!("it has {}", known.join(", "))))
-}
-
-/// An error of the caller.
-pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
+    read_named(given, TypeNames { truth: "True or False", object: "a dict" })
 }

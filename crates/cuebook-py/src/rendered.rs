@@ -1,8 +1,8 @@
 //! A rendered prompt. Offsets are those of Python's texts: characters, not bytes.
 
 use cuebook::chat::wire::Api;
-use cuebook::tokens::Tokenizer;
 use cuebook::{Diagnostic, Message, Rendered as Text, Result};
+use cuebook_bindings::tokens;
 use cuebook_lab::explain::{Answer, Explanation, Position, label};
 use cuebook_lab::ledger::Ledger;
 use pyo3::prelude::*;
@@ -62,36 +62,12 @@ impl Rendered {
 
     fn count(&self, model: Option<&str>) -> Result<Json> {
         let Some(model) = model else { return Ledger::of(self.rendered()).map(|ledger| ledger.to_json()) };
-        Ok(counted(model, &self.rendered().messages()?, &self.tools()))
+        Ok(tokens::count_tokens(model, &self.rendered().messages()?, &self.tools()))
     }
 
     fn tools(&self) -> Vec<Json> {
         self.rendered().tools().iter().map(cuebook::prompt::Tool::to_json).collect()
     }
-}
-
-/// The tokens of a request, counted for a model.
-fn counted(model: &str, messages: &[Message], tools: &[Json]) -> Json {
-    let tokenizer = Tokenizer::for_model(model);
-    let counted: Vec<Json> = messages
-        .iter()
-        .enumerate()
-        .map(|(at, message)| {
-            let text: String = message.texts().collect();
-            json!({"number": at + 1, "role": message.role.as_str(), "tokens": tokenizer.count(&text)})
-        })
-        .collect();
-    let text: u64 = counted.iter().filter_map(|message| message["tokens"].as_u64()).sum();
-    let tools: Vec<Json> = tools
-        .iter()
-        .map(|tool| json!({"name": tool["name"], "tokens": tokenizer.count(&tool.to_string())}))
-        .collect();
-    let of_tools: u64 = tools.iter().filter_map(|tool| tool["tokens"].as_u64()).sum();
-    let why: Vec<&str> = tokenizer.why().into_iter().collect();
-    json!({
-        "total": text + of_tools, "text": text, "exact": why.is_empty() && tools.is_empty(), "estimates": why,
-        "model": model, "messages": counted, "tools": tools,
-    })
 }
 
 /// The same for messages and tools that were read from a render before, as an unpickled copy has them.
@@ -107,7 +83,7 @@ pub fn count_tokens(
     let Json::Array(tools) = read(tools, "tools")? else { return Ok(py.None()) };
     let messages = messages.iter().map(Message::from_json).collect::<std::result::Result<Vec<_>, _>>();
     let messages = messages.map_err(|why| usage(why, "pass the messages of a render")).or_raise(py)?;
-    to_python(py, &py.detach(|| counted(model, &messages, &tools)))
+    to_python(py, &py.detach(|| tokens::count_tokens(model, &messages, &tools)))
 }
 
 fn characters(text: &str) -> usize {

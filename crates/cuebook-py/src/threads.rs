@@ -59,6 +59,8 @@ impl Watch for Events<'_> {
             Activity::Retry { attempt, pause, why } => {
                 ("retry", json!({"attempt": attempt, "pause": pause.as_secs_f64(), "why": why}))
             }
+            // A newer kind, which this package does not report.
+            _ => return,
         };
         Python::attach(|py| {
             let said =

@@ -14,25 +14,25 @@ use crate::errors;
 const DEEPEST: usize = 100;
 
 /// The way to a value from the variable that it belongs to.
-enum Way<'w> {
+enum ValuePath<'w> {
     Root(&'w str),
-    Key(&'w Way<'w>, &'w str),
-    Index(&'w Way<'w>, usize),
+    Key(&'w ValuePath<'w>, &'w str),
+    Index(&'w ValuePath<'w>, usize),
 }
 
-impl std::fmt::Display for Way<'_> {
+impl std::fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Way::Root(name) => f.write_str(name),
-            Way::Key(above, key) => write!(f, "{above}.{key}"),
-            Way::Index(above, index) => write!(f, "{above}[{index}]"),
+            ValuePath::Root(name) => f.write_str(name),
+            ValuePath::Key(above, key) => write!(f, "{above}.{key}"),
+            ValuePath::Index(above, index) => write!(f, "{above}[{index}]"),
         }
     }
 }
 
 /// A value that errors call by this name.
 pub fn named(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Json> {
-    read(value, &Way::Root(name), 0)
+    read(value, &ValuePath::Root(name), 0)
 }
 
 /// The members of a dict, which errors call by their keys.
@@ -50,7 +50,7 @@ fn member(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String,
     Ok((name, value))
 }
 
-fn read(value: &Bound<'_, PyAny>, way: &Way<'_>, depth: usize) -> PyResult<Json> {
+fn read(value: &Bound<'_, PyAny>, way: &ValuePath<'_>, depth: usize) -> PyResult<Json> {
     let py = value.py();
     if depth > DEEPEST {
         let message = format!("the value of `{way}` is nested more than {DEEPEST} levels deep");
@@ -92,14 +92,18 @@ fn read(value: &Bound<'_, PyAny>, way: &Way<'_>, depth: usize) -> PyResult<Json>
     read(&simpler, way, depth + 1)
 }
 
-fn items<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>, way: &Way<'_>, depth: usize) -> PyResult<Json> {
-    items.enumerate().map(|(index, item)| read(&item, &Way::Index(way, index), depth + 1)).collect()
+fn items<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    way: &ValuePath<'_>,
+    depth: usize,
+) -> PyResult<Json> {
+    items.enumerate().map(|(index, item)| read(&item, &ValuePath::Index(way, index), depth + 1)).collect()
 }
 
 fn entry(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-    way: &Way<'_>,
+    way: &ValuePath<'_>,
     depth: usize,
 ) -> PyResult<(String, Json)> {
     let Ok(name) = key.cast::<PyString>() else {
@@ -107,11 +111,11 @@ fn entry(
         return Err(refuse(key.py(), message, "use text for the keys of a dict"));
     };
     let name = text_of(name, way)?;
-    let value = read(value, &Way::Key(way, &name), depth + 1)?;
+    let value = read(value, &ValuePath::Key(way, &name), depth + 1)?;
     Ok((name, value))
 }
 
-fn text_of(text: &Bound<'_, PyString>, way: &Way<'_>) -> PyResult<String> {
+fn text_of(text: &Bound<'_, PyString>, way: &ValuePath<'_>) -> PyResult<String> {
     text.to_str().map(str::to_owned).map_err(|error| {
         match error.is_instance_of::<PyUnicodeEncodeError>(text.py()) {
             true => {

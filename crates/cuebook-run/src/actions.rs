@@ -145,11 +145,14 @@ impl Action {
     pub fn refusal(error: &Error) -> Json {
         let reported = error.diagnostic();
         let mut metadata = error.to_json();
-        json!({
-            "status": "error",
-            "error": reported.message,
-            "hint": reported.hint,
-            "metadata": {"error": metadata["error"].take()},
-        })
+        let mut answer = Map::new();
+        answer.insert("status".to_owned(), json!("error"));
+        answer.insert("error".to_owned(), json!(reported.message));
+        match &reported.hint {
+            Some(hint) => hint.add_to(&mut answer),
+            None => drop(answer.insert("hint".to_owned(), Json::Null)),
+        }
+        answer.insert("metadata".to_owned(), json!({"error": metadata["error"].take()}));
+        Json::Object(answer)
     }
 }

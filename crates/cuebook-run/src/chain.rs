@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuebook::dialect::tool::{self, Notation, Tool};
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Value as Json, json};
 
 pub(crate) use validate::elements;
@@ -185,15 +185,20 @@ fn no_executor(spaces: &Spaces, last: &Element, wanted: &ItemId, shown: &str) ->
         .collect();
     let near = did_you_mean(&nearest(wanted.as_str(), known.iter().map(String::as_str)));
     let elsewhere = matches!(spaces.find(ItemType::Tool, wanted), Ok(Some(_)));
-    let hint = match (near, elsewhere) {
-        (_, true) => format!(
+    let mut hint = match (near, elsewhere) {
+        (_, true) => Hint::from(format!(
             "the project has one, but {} is in the {} space, whose tools never use a project's executors",
             last.id(),
             last.located.space.as_str()
-        ),
-        (Some(near), _) => near,
-        (None, _) => "search for one: cuebook search '' --scope tool.rye.core.runtimes".to_owned(),
+        )),
+        (Some(near), _) => near.into(),
+        (None, _) => Hint::run("search for one", "cuebook search '' --scope tool.rye.core.runtimes"),
     };
-    let diagnostic = diagnostic.file(&last.located.name).hint(format!("{hint} (the chain so far: {shown})"));
+    let shown = format!(" (the chain so far: {shown})");
+    hint.text.push_str(&shown);
+    if let Some(advice) = &mut hint.advice {
+        advice.push_str(&shown);
+    }
+    let diagnostic = diagnostic.file(&last.located.name).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic).with("executor_id", wanted.as_str())
 }

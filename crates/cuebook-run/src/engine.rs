@@ -8,8 +8,8 @@ use std::time::Instant;
 use cuebook::actions::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::limits::FILE_BYTES;
-use cuebook::trust::{Grants, Request as Asked, Trust, message_with_path};
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
+use cuebook::trust::{Grants, Request as GrantRequest, Trust, message_with_path};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 use cuebook_hooks::sandbox::Launcher;
 use serde_json::{Map, Value as Json, json};
 
@@ -37,6 +37,29 @@ use crate::watch::Watch;
 /// assert_eq!(found.to_json()["status"], "success");
 /// let error = engine.execute(&ExecuteRequest::tool("desk/oder")).unwrap_err();
 /// assert_eq!(error.diagnostic().message, "Tool not found: desk/oder");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+///
+/// Threads are in a store, whose rows a program can list. A worker runs the threads of a queue:
+///
+/// ```no_run
+/// use cuebook::actions::load::LoadRequest;
+/// use cuebook::items::{ItemType, Spaces};
+/// use cuebook_run::store::Filter;
+/// use cuebook_run::{Engine, Fork, Ignore, QueueOptions, RunRequest, Settings};
+///
+/// let settings = Settings { store: Some("postgres://threads.example.com/desk".to_owned()), ..Settings::default() };
+/// let engine = Engine::new(Spaces::of_project("/srv/desk".as_ref())).with_settings(settings);
+/// assert!(engine.settings().store.is_some());
+/// let book = engine.book()?;
+/// let queued = engine.queue(&book, &RunRequest::new("reply"), &QueueOptions::default(), &Ignore)?;
+/// for record in engine.threads(None)?.list(&Filter::default())? {
+///     println!("{} {}", record.id, record.status);
+/// }
+/// let how = Fork { turn: 1, ..Fork::default() };
+/// engine.fork(None, &book, &queued.id, &how, &Ignore)?;
+/// engine.cancel(None, &queued.id, false)?;
+/// let item = engine.load(&LoadRequest::new(ItemType::Tool, "desk/orders"))?;
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 pub struct Engine {
@@ -133,6 +156,7 @@ impl Engine {
     }
 
     /// An engine whose items are verified by other code than the trust store.
+    #[doc(hidden)]
     pub fn verified_by(
         spaces: Spaces,
         verify: impl Fn(&Spaces) -> Box<dyn Verify> + Send + Sync + 'static,
@@ -228,7 +252,7 @@ impl Engine {
         if path == own || std::fs::canonicalize(own).is_ok_and(|own| own == real) {
             return Ok(own.to_owned());
         }
-        if Grants::of(&self.spaces_of(&real))?.has(&Asked::serve()) {
+        if Grants::of(&self.spaces_of(&real))?.has(&GrantRequest::serve()) {
             return Ok(real);
         }
         Err(unserved(path))
@@ -323,7 +347,8 @@ impl Engine {
 /// `CB806`
 fn unserved(path: &Path) -> Error {
     let message = format!("MCP clients cannot use the project `{}`", path.display());
-    let hint = "leave out `project_path` to work in the served project; the user can allow another project with `cuebook allow --serve` in it";
+    let hint = Hint::from("leave out `project_path` to work in the served project")
+        .or(Hint::command_line("the user can allow another project with `cuebook allow --serve` in it"));
     let diagnostic = Diagnostic::new(Code::ProjectNotServed, message).hint(hint);
     Error::new(ErrorKind::Usage, diagnostic).with("project_path", path.to_string_lossy())
 }

@@ -50,11 +50,13 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::execute`].
+    #[doc(hidden)]
     pub fn execute_watched(&self, request: &ExecuteRequest, watch: &dyn Watch) -> Result<Executed> {
         self.attempt(request, watch, None).map_err(Failure::into_detailed_error)
     }
 
     /// Executes what the arguments of a call ask for, and answers as `rye_execute` does: whatever goes wrong is part of the answer.
+    #[doc(hidden)]
     pub fn execute_json(&self, arguments: &Json, watch: &dyn Watch) -> Json {
         match ExecuteRequest::from_json(arguments) {
             Ok(request) => self.answer(&request, watch).json,
@@ -69,6 +71,7 @@ impl Engine {
 
     /// Goes on with the thread of a directive that reached a limit, with other limits. The answer is that of
     /// [`execute_json`](Engine::execute_json).
+    #[doc(hidden)]
     pub fn continue_thread(
         &self,
         project: Option<&Path>,

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::library::{FenceSetting, UserConfig};
 use cuebook::trust::{Grants, Power, Request, environment_of};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use cuebook_hooks::sandbox::{Launcher, Profile, Protection, Report, Tool};
 
 use crate::anchor::ToolContext;
@@ -226,8 +226,12 @@ fn granted_environments(spaces: &Spaces) -> Result<Vec<PathBuf>> {
 /// The error where a tool cannot be fenced.
 pub(crate) fn unavailable(why: &str) -> Error {
     let diagnostic =
-        Diagnostic::new(Code::FenceUnavailable, format!("the tool cannot run in the sandbox: {why}"))
-            .hint("cuebook doctor shows what is missing; --no-sandbox runs tools without the sandbox");
+        Diagnostic::new(Code::FenceUnavailable, format!("the tool cannot run in the sandbox: {why}")).hint(
+            Hint::command_line(
+                "cuebook doctor shows what is missing; --no-sandbox runs tools without the sandbox",
+            )
+            .with_command("cuebook doctor"),
+        );
     Error::new(ErrorKind::Execute, diagnostic)
 }
 

@@ -61,7 +61,7 @@ impl<'s> Granting<'s> {
         let state = grants.state(request);
         if state != Granted::Yes {
             let warning = request.ignored(state);
-            let hint = warning.hint.unwrap_or_default();
+            let hint = warning.hint.as_deref().unwrap_or_default();
             self.warnings.push(format!("{} [{}] ({hint})", warning.message, warning.code));
         }
         Ok(state == Granted::Yes)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cuebook::error::shell_word;
 use cuebook::items::Spaces;
 use cuebook::limits::SETTINGS_BYTES;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Value as Json, json};
 
 use crate::chain::Element;
@@ -142,10 +142,13 @@ impl Lockfile {
 
     fn mismatch(&self, message: String, file: &str, why: &str) -> Error {
         let tool = shell_word(self.chain.first().map_or("ID", |(id, _)| id.as_str()));
-        let diagnostic = Diagnostic::new(Code::LockMismatch, message).file(file).hint(format!(
-            "{why}; if you expect this change, sign the tool again (cuebook sign tool {tool}), or delete {}",
-            self.name
-        ));
+        let diagnostic = Diagnostic::new(Code::LockMismatch, message).file(file).hint({
+            let command = format!("cuebook sign tool {tool}");
+            let sign = format!("{why}; if you expect this change, sign the tool again");
+            Hint::command_line(format!("{sign} ({command}), or delete {}", self.name))
+                .for_programs(format!("{sign}, or delete {}", self.name))
+                .with_command(command)
+        });
         Error::new(ErrorKind::Integrity, diagnostic).with("lockfile", &self.name)
     }
 }

@@ -104,6 +104,7 @@ pub struct RetryNotice<'a> {
 
 /// Whether a request may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RetryDecision {
     /// As it is.
     Same,
@@ -134,6 +135,7 @@ pub enum Charge {
 
 /// Why an answer failed to come, as far as it matters for what to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Category {
     /// Too many requests; later it may work.
     RateLimited,

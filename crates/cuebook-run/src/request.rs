@@ -16,7 +16,8 @@ use serde_json::{Map, Value as Json};
 ///
 /// let order = ExecuteRequest::tool("desk/order").parameter("number", 8);
 /// let check = ExecuteRequest::directive("desk/reply").dry_run();
-/// assert!(check.dry_run && order.parameters["number"] == 8);
+/// let reply = ExecuteRequest::directive("desk/reply").in_thread();
+/// assert!(check.dry_run && reply.thread && order.parameters["number"] == 8);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExecuteRequest {
@@ -162,6 +163,7 @@ impl ExecuteRequest {
     /// # Errors
     ///
     /// [`Code::BadParameters`] if one is of the wrong type, or is for a thread and there is none.
+    #[doc(hidden)]
     pub fn take_flags(&mut self) -> Result<()> {
         let own = self.clone();
         let flags = flags_among(own.item_type, &mut self.parameters);

@@ -60,6 +60,7 @@ impl Default for Settings {
 
 /// Which tools run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Fence {
     /// Every tool. Neither a grant nor a setting of the user lifts it.
     Required,

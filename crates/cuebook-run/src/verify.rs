@@ -6,6 +6,7 @@ use cuebook::trust::Trust;
 
 /// What is known of an item that was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VerifiedHash {
     /// SHA-256 of what was signed, in hexadecimal digits.
     pub hash: String,

@@ -7,6 +7,7 @@ use crate::stop::Stop;
 
 /// What a thread does at the moment, for observers.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Activity<'a> {
     /// An event was written.
     Event(&'a Event),

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cuebook::Code;
-use cuebook::chat::reply::{Answer, Chunk, Reply as Said};
+use cuebook::chat::reply::{Answer, Chunk, Reply as ModelReply};
 use cuebook::chat::{Message, Role};
 use cuebook::prompt::{Model, Property, Tools};
 use cuebook::source::Source;
@@ -206,7 +206,7 @@ fn every_interface_answers_whole_and_as_a_stream() {
             let (provider, _) = provider(&mock, api, more);
             let listener = RecordingListener::default();
             let answer = ask(&provider, &listener).unwrap();
-            assert_eq!(answer.reply, Said::Text("Grüße aus Çeşme 🌊".into()), "{api:?}");
+            assert_eq!(answer.reply, ModelReply::Text("Grüße aus Çeşme 🌊".into()), "{api:?}");
             assert_eq!(listener.text(), "Grüße aus Çeşme 🌊");
             assert_eq!(answer.thinking.as_deref(), Some("hm, ja"), "{api:?}");
             let usage = answer.usage.unwrap();
@@ -251,7 +251,7 @@ fn calls_of_tools_come_whole_and_in_order() {
             let mock = Mock::start(script).unwrap();
             let (provider, _) = provider(&mock, api, more);
             let listener = RecordingListener::default();
-            let Said::ToolCalls { calls, text } = ask(&provider, &listener).unwrap().reply else {
+            let ModelReply::ToolCalls { calls, text } = ask(&provider, &listener).unwrap().reply else {
                 panic!("{api:?}")
             };
             assert_eq!(text, None);
@@ -313,7 +313,7 @@ fn provider_state_goes_back_with_the_next_request() {
             };
             assert_eq!(
                 provider.ask(&ask, &RecordingListener::default()).unwrap().reply,
-                Said::Text("done".into())
+                ModelReply::Text("done".into())
             );
             let body = &mock.requests()[1].body;
             assert_eq!(body.pointer(at), Some(&wanted), "{api:?} {more} {body}");
@@ -340,7 +340,7 @@ fn temporary_failures_are_retried_with_pauses() {
         let mock = Mock::start(script).unwrap();
         let (provider, clock) = provider(&mock, api, "");
         let listener = RecordingListener::default();
-        assert_eq!(ask(&provider, &listener).unwrap().reply, Said::Text("at last".into()));
+        assert_eq!(ask(&provider, &listener).unwrap().reply, ModelReply::Text("at last".into()));
         // Half of 2 seconds, since chance is nothing here; what the server asks for; half of 3 · 2².
         assert_eq!(clock.slept(), [1.0, 7.0, 6.0], "{api:?}");
         let retries = listener.retries.lock().unwrap();
@@ -432,7 +432,10 @@ fn a_file_can_ask_for_another_attempt_after_text() {
     let reply = Reply::text("one two three four five six seven eight nine ten").close_after(1200);
     let mock = Mock::start(Script::new().reply(reply).text("again")).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {after_text: true}\n");
-    assert_eq!(ask(&provider, &RecordingListener::default()).unwrap().reply, Said::Text("again".into()));
+    assert_eq!(
+        ask(&provider, &RecordingListener::default()).unwrap().reply,
+        ModelReply::Text("again".into())
+    );
 }
 
 #[test]
@@ -444,7 +447,7 @@ fn a_break_before_the_first_text_is_retried() {
             let (provider, clock) = provider(&mock, api, more);
             assert_eq!(
                 ask(&provider, &RecordingListener::default()).unwrap().reply,
-                Said::Text("heard".into()),
+                ModelReply::Text("heard".into()),
                 "{api:?} {more}"
             );
             assert_eq!(clock.slept(), [1.5]);
@@ -492,9 +495,9 @@ fn a_huge_body_is_refused() {
 }
 
 /// A listener that has to be asked.
-struct Asked(Arc<AtomicBool>);
+struct RequestNotice(Arc<AtomicBool>);
 
-impl Listener for Asked {
+impl Listener for RequestNotice {
     fn cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -577,7 +580,7 @@ fn a_refusal_is_an_answer_with_its_usage() {
         let mock = Mock::start(script).unwrap();
         let (provider, _) = provider(&mock, Api::Anthropic, more);
         let answer = ask(&provider, &RecordingListener::default()).unwrap();
-        assert!(matches!(answer.reply, Said::Refusal(_)), "{answer:?}");
+        assert!(matches!(answer.reply, ModelReply::Refusal(_)), "{answer:?}");
         assert_eq!(answer.usage.unwrap().output, Some(4));
     }
 }
@@ -588,7 +591,10 @@ fn a_connection_serves_several_answers() {
         let mock = Mock::start(Script::new().text("a").text("b").text("c")).unwrap();
         let (provider, _) = provider(&mock, api, "");
         for text in ["a", "b", "c"] {
-            assert_eq!(ask(&provider, &RecordingListener::default()).unwrap().reply, Said::Text(text.into()));
+            assert_eq!(
+                ask(&provider, &RecordingListener::default()).unwrap().reply,
+                ModelReply::Text(text.into())
+            );
         }
         assert_eq!(mock.connections(), 1, "{api:?}");
     }
@@ -630,6 +636,6 @@ fn many_requests_wait_at_once() {
         asking.into_iter().map(|asking| asking.join().unwrap()).collect()
     });
     for (number, answer) in answers.iter().enumerate() {
-        assert_eq!(answer.reply, Said::Text(format!("number {number}")));
+        assert_eq!(answer.reply, ModelReply::Text(format!("number {number}")));
     }
 }

@@ -1,7 +1,6 @@
 //! Hints for clients: the engine's name options of the command line, and a client has none.
 
 use cuebook::Code;
-use cuebook::error::advice_of;
 use serde_json::Value as Json;
 
 /// Takes what is for the command line out of the hints of an answer. What a tool gave is not touched.
@@ -20,40 +19,43 @@ pub(crate) fn of_error(error: &mut Json) {
     }
 }
 
-/// Leaves the parts of a hint that name no command and no option. A hint without any is `null`.
+/// Puts the advice for programs in the place of a hint for the command line. A hint without advice is `null`.
 fn shorten(object: &mut Json) {
     let is_limit = object["code"] == Code::LimitReached.as_str();
+    let Some(object) = object.as_object_mut() else { return };
+    object.shift_remove("commands");
+    let advice = object.shift_remove("advice");
     let Some(hint) = object.get_mut("hint") else { return };
     if is_limit {
         *hint =
             "to continue with other `limit_overrides`, call resume_thread of rye/agent/threads/orchestrator"
                 .into();
-        return;
+    } else if let Some(advice) = advice {
+        *hint = advice;
     }
-    let Json::String(text) = &*hint else { return };
-    let advice = advice_of(text).map(|advice| advice.into_owned());
-    *hint = advice.into();
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use cuebook::Hint;
+    use serde_json::{Map, json};
 
     use super::*;
 
     #[test]
     fn hints_that_name_an_option_are_left_out() {
-        for (given, left) in [
-            ("did you mean `x`?", json!("did you mean `x`?")),
-            ("make room; --unfenced runs tools freely", json!("make room")),
-            ("give a value with `--var name=…`", json!(null)),
-            ("a dash -- or two--three", json!("a dash -- or two--three")),
+        for (hint, left) in [
+            (Hint::from("did you mean `x: cuebook allow`?"), json!("did you mean `x: cuebook allow`?")),
+            (Hint::run("list the prompts", "cuebook list"), json!("list the prompts")),
+            (Hint::command_line("give a value with `--var name=…`"), json!(null)),
         ] {
-            let mut answer =
-                json!({"hint": given, "metadata": {"error": {"hint": given}}, "data": {"hint": given}});
+            let mut given = Map::new();
+            hint.add_to(&mut given);
+            let given = Json::Object(given);
+            let mut answer = json!({"metadata": {"error": given.clone()}, "data": given.clone()});
             for_clients(&mut answer);
-            assert_eq!((&answer["hint"], &answer["metadata"]["error"]["hint"]), (&left, &left), "{given}");
-            assert_eq!(answer["data"]["hint"], given, "a tool says what it likes");
+            assert_eq!(answer["metadata"]["error"], json!({"hint": left}), "{hint}");
+            assert_eq!(answer["data"], given, "a tool says what it likes");
         }
     }
 }

@@ -9,13 +9,13 @@ use cuebook::Message;
 use cuebook::chat::{Media, Part, Role};
 use rmcp::model::{
     Annotations, AudioContent, ContentBlock, EmbeddedResource, ImageContent, MetaObject, PromptMessage,
-    Resource, ResourceContents, Role as Speaker, TextContent,
+    Resource, ResourceContents, Role as McpRole, TextContent,
 };
 use serde_json::{Value as Json, json};
 
 /// A message of ours as messages of the protocol.
 pub(crate) fn of(message: &Message) -> Vec<PromptMessage> {
-    let speaker = if message.role == Role::Assistant { Speaker::Assistant } else { Speaker::User };
+    let role = if message.role == Role::Assistant { McpRole::Assistant } else { McpRole::User };
     let mut meta = MetaObject::new();
     if !matches!(message.role, Role::User | Role::Assistant) {
         meta.0.insert("cuebook/role".into(), json!(message.role.as_str()));
@@ -26,9 +26,9 @@ pub(crate) fn of(message: &Message) -> Vec<PromptMessage> {
     let for_assistant = matches!(message.role, Role::System | Role::Developer);
     let metadata = PartMetadata {
         meta: (!meta.0.is_empty()).then_some(meta),
-        annotations: for_assistant.then(|| Annotations::default().with_audience(vec![Speaker::Assistant])),
+        annotations: for_assistant.then(|| Annotations::default().with_audience(vec![McpRole::Assistant])),
     };
-    message.parts.iter().map(|part| PromptMessage::new(speaker.clone(), content(part, &metadata))).collect()
+    message.parts.iter().map(|part| PromptMessage::new(role.clone(), content(part, &metadata))).collect()
 }
 
 /// What every part of a message carries.

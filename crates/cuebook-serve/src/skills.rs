@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cuebook::dialect::skill::{SKILL_FILE, SkillFile, SkillFolder};
-use cuebook::error::{Diagnostic, nearest};
+use cuebook::error::{Diagnostic, Hint, nearest};
 use cuebook::prompt::SKILL;
 use cuebook::{Book, Code, Error, ErrorKind, Result};
 use rmcp::model::{
@@ -175,7 +175,7 @@ fn open(book: &Book, id: &str) -> Result<SkillFolder> {
     Ok(skill)
 }
 
-fn missing(message: String, hint: impl Into<String>) -> Error {
+fn missing(message: String, hint: impl Into<Hint>) -> Error {
     Error::new(ErrorKind::ItemNotFound, Diagnostic::new(Code::ItemNotFound, message).hint(hint.into()))
 }
 

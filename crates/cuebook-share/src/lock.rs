@@ -9,7 +9,7 @@ use cuebook::node::{Data, Key, Node};
 use cuebook::reader::{Notation, ValueReader};
 use cuebook::source::{Place, Source as Text};
 use cuebook::trust::{ContentDigest, PackFile};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -111,12 +111,13 @@ impl PackageLock {
             [] => {
                 let names = self.packages().map(|package| package.name.as_str());
                 let near = did_you_mean(&nearest(plain, names));
-                let hint = near.unwrap_or_else(|| "list the packages: cuebook sync --dry-run".to_owned());
+                let hint =
+                    near.map_or_else(|| Hint::run("list the packages", "cuebook sync --dry-run"), Hint::from);
                 (format!("{LOCK_FILE} has no package `{plain}`"), hint)
             }
             _ => (
                 format!("{LOCK_FILE} has a pack and a skill `{plain}`"),
-                format!("write pack:{plain} or skill:{plain}"),
+                format!("write pack:{plain} or skill:{plain}").into(),
             ),
         };
         let diagnostic = Diagnostic::new(Code::PackageNotLocked, message).hint(hint);
@@ -233,8 +234,9 @@ impl LockReader {
         {
             let message = "the hashes of this package were edited by hand: `digest` does not fit `files`";
             let name = name.map_or("NAME", |(name, _)| name);
-            let hint = format!(
-                "restore the file from version control, or add the package again: cuebook remove {name}"
+            let hint = Hint::run(
+                "restore the file from version control, or add the package again",
+                format!("cuebook remove {name}"),
             );
             self.0.wrong(place, message, hint);
         }

@@ -14,7 +14,7 @@ use cuebook::files::{self, Lock};
 use cuebook::library::{Proposal, StagedPackage};
 use cuebook::source::Source as Text;
 use cuebook::trust::{ContentDigest, PublicKey, Trust};
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Result};
 
 use crate::fetch::Fetched;
 use crate::lock::{LOCK_FILE, LockedPackage, PackageKind, PackageLock, is_name, text_of};
@@ -168,8 +168,10 @@ impl<'b> Packages<'b> {
         if let Some(before) = self.lock.get(*kind, name) {
             let message = format!("the {} `{name}` is already there, from {}", kind.as_str(), before.source);
             let hint = match before.source == *source {
-                true => format!("look for a new version: cuebook update {name}"),
-                false => format!("take it from here instead: cuebook update {name} --source {source}"),
+                true => Hint::run("look for a new version", format!("cuebook update {name}")),
+                false => {
+                    Hint::run("take it from here instead", format!("cuebook update {name} --source {source}"))
+                }
             };
             return Err(exists(message, hint));
         }
@@ -178,8 +180,8 @@ impl<'b> Packages<'b> {
         {
             let message = format!("the project has another {} `{name}`", kind.as_str());
             let hint = match kind {
-                PackageKind::Pack => format!("remove it first: cuebook pack remove {name}"),
-                PackageKind::Skill => format!("rename or delete the folder skills/{name} first"),
+                PackageKind::Pack => Hint::run("remove it first", format!("cuebook pack remove {name}")),
+                PackageKind::Skill => format!("rename or delete the folder skills/{name} first").into(),
             };
             return Err(exists(message, hint));
         }
@@ -201,7 +203,7 @@ impl<'b> Packages<'b> {
         }
         let LockedPackage { name, source, .. } = package;
         let message = format!("{source} now has other files for `{name}` than {LOCK_FILE}");
-        let hint = format!("see what changed, and accept it: cuebook update {name}");
+        let hint = Hint::run("see what changed, and accept it", format!("cuebook update {name}"));
         let diagnostic = Diagnostic::new(Code::PackagesDiffer, message).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic).with("package", name))
     }
@@ -226,7 +228,7 @@ impl<'b> Packages<'b> {
         let (kind, name, version, staged) = self.identify(staged, &shown)?;
         if let Some(before) = before.filter(|before| (before.kind, &before.name) != (kind, &name)) {
             let message = format!("{shown} now holds the {} `{name}`, not `{}`", kind.as_str(), before.name);
-            let hint = format!("add it as another package: cuebook add {shown}");
+            let hint = Hint::run("add it as another package", format!("cuebook add {shown}"));
             let diagnostic = Diagnostic::new(Code::PackagesDiffer, message).hint(hint);
             return Err(Error::new(ErrorKind::Pack, diagnostic));
         }
@@ -301,9 +303,11 @@ impl<'b> Packages<'b> {
         name: &str,
     ) -> Result<KeyState> {
         let changed = |message: String| {
-            let hint = format!(
-                "ask the publisher; if the new key is right: cuebook remove {name}, and add it again"
-            );
+            let command = format!("cuebook remove {name}");
+            let ask = "ask the publisher; if the new key is right";
+            let hint = Hint::command_line(format!("{ask}: {command}, and add it again"))
+                .for_programs(format!("{ask}, remove the package, and add it again"))
+                .with_command(command);
             let diagnostic = Diagnostic::new(Code::PublisherKey, message).hint(hint);
             Err(Error::new(ErrorKind::Integrity, diagnostic).with("package", name))
         };
@@ -396,12 +400,15 @@ fn content(book: &Book, kind: PackageKind, name: &str) -> Result<Option<ContentD
         Ok(_) => {
             let diagnostic =
                 Diagnostic::new(Code::PackagesDiffer, "a file or a link is where a package belongs");
-            Err(Error::new(ErrorKind::Pack, diagnostic.file(shown).hint("remove it, then: cuebook sync")))
+            Err(Error::new(
+                ErrorKind::Pack,
+                diagnostic.file(shown).hint(Hint::run("remove it, then", "cuebook sync")),
+            ))
         }
     }
 }
 
-fn exists(message: String, hint: String) -> Error {
+fn exists(message: String, hint: Hint) -> Error {
     Error::new(ErrorKind::Pack, Diagnostic::new(Code::PackExists, message).hint(hint))
 }
 

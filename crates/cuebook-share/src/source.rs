@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 
 /// Bytes of a source.
 const MAX_BYTES: usize = 2_000;
@@ -256,7 +256,7 @@ fn relative(path: &Path, from: &Path) -> Option<PathBuf> {
     Some(if found.as_os_str().is_empty() { PathBuf::from(".") } else { found })
 }
 
-pub(crate) fn wrong(source: &str, what: impl fmt::Display, hint: impl Into<String>) -> Error {
+pub(crate) fn wrong(source: &str, what: impl fmt::Display, hint: impl Into<Hint>) -> Error {
     let diagnostic = Diagnostic::new(Code::BadPackageSource, format!("the source `{source}` {what}"));
     Error::new(ErrorKind::Pack, diagnostic.hint(hint.into()))
 }

@@ -24,4 +24,4 @@ pub use open_hook::OpenHook;
 pub use status::Status;
 pub(crate) use stopped::stopped_json;
 #[doc(hidden)]
-pub use stopped::{error_json, stopped};
+pub use stopped::{error_json, short_error_json, stopped};

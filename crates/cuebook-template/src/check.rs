@@ -21,6 +21,7 @@ impl Environment {
     }
 
     /// The names of the filters, tests and functions that templates find, in that order.
+    #[doc(hidden)]
     pub fn callables(&self) -> [Vec<&str>; 3] {
         fn own<T>(own: &BTreeMap<String, T>) -> Vec<&str> {
             own.keys().map(String::as_str).collect()

@@ -136,6 +136,27 @@ type Finder = dyn Fn(&str) -> std::result::Result<Option<String>, String> + Send
 /// assert_eq!(output.text(), "Hello Ada!");
 /// assert_eq!(output.paths_at(6)[0].to_string(), "name");
 /// ```
+///
+/// Values, tests, functions, included templates, and filters that put something around a value:
+///
+/// ```
+/// use cuebook_template::{Environment, Framed};
+///
+/// let env = Environment::new()
+///     .global("app", "Desk")
+///     .test("short", |args, _| Ok((args[0].as_str().is_some_and(|text| text.len() < 4)).into()))
+///     .function("twice", |args, _| Ok((args[0].as_i64().unwrap_or(0) * 2).into()))
+///     .frame("quoted", |_, _, _| Ok(vec![Framed::Frame("«".into()), Framed::Value, Framed::Frame("»".into())]))
+///     .loader(|name| (name == "sign").then(|| "Yours, {{ app }}".to_owned()));
+/// let text = "{{ name|quoted }} {{ name is short }} {{ twice(4) }} {% include 'sign' %}";
+/// let output = env.render_from(&env.compile("t", text).unwrap(), &serde_json::json!({"name": "Ada"})).unwrap();
+/// assert_eq!(output.text(), "«Ada» True 8 Yours, Desk");
+///
+/// // A loader that can fail says why.
+/// let env = Environment::new().try_loader(|name| Err::<Option<String>, _>(format!("cannot read {name}")));
+/// let template = env.compile("t", "{% include 'sign' %}").unwrap();
+/// assert!(env.render_from(&template, &serde_json::json!({})).unwrap_err().message().contains("cannot read sign"));
+/// ```
 #[derive(Default)]
 pub struct Environment {
     /// What happens to white space around tags.

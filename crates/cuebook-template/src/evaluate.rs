@@ -62,6 +62,7 @@ impl Environment {
     }
 
     /// Renders a template for a program that finds variables and templates itself.
+    #[doc(hidden)]
     pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
         self.run_for(template, host, options, |render, sink| {
             let units = render.units.borrow().iter().copied().collect();

@@ -47,6 +47,7 @@ pub struct Foreign {
 
 /// What a template has set where it includes a text of the program.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SetValues {
     /// The value; `None` if it is undefined, or nothing that JSON has.
     pub value: Option<Json>,

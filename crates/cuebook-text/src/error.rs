@@ -26,24 +26,23 @@
 //! Every error has one [`Diagnostic`] (more where several things are wrong at once) with a [`Code`], a place and a
 //! hint, a Rust type to match on, and a JSON form. Errors are made where they are noticed; no stage rewrites another's.
 
-mod advice;
 mod code;
 pub mod details;
 mod diagnostic;
+mod hint;
 mod masked;
 mod panic;
 mod printable;
 mod report;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-pub use advice::advice_of;
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
+pub use hint::Hint;
 pub use masked::without_secrets;
 pub use panic::catch_panic;
 pub use printable::is_hidden;
@@ -138,13 +137,21 @@ impl ErrorKind {
 /// `Display` is one line. `Debug` is the report with excerpts, so that a `main` that returns a `Result` prints something readable.
 ///
 /// ```
-/// use cuebook_text::error::{Code, Diagnostic, Error, ErrorKind};
+/// use cuebook_text::error::{Code, Diagnostic, Error, ErrorKind, Hint};
 ///
-/// let finding = Diagnostic::new(Code::BadInput, "the port is not a number").hint("write a number: cuebook serve --port 8080");
+/// let hint = Hint::run("write a number", "cuebook serve --port 8080");
+/// let finding = Diagnostic::new(Code::BadInput, "the port is not a number").hint(hint);
 /// let error = Error::new(ErrorKind::Usage, finding);
 /// assert_eq!((error.kind(), error.code()), (ErrorKind::Usage, Code::BadInput));
-/// assert_eq!(error.diagnostic().advice().as_deref(), Some("write a number"));
+/// assert_eq!(error.diagnostic().advice(), Some("write a number"));
 /// assert!(error.report(false).contains("the port is not a number"));
+///
+/// // Several findings, fields for programs, and the error that caused it:
+/// let other = Diagnostic::new(Code::BadInput, "the host is empty");
+/// let error = error.and(other.clone()).with("port", "eighty").caused_by("eighty".parse::<u16>().unwrap_err());
+/// assert_eq!((error.diagnostics().len(), error.field("port").unwrap()), (2, &"eighty".into()));
+/// assert!(std::error::Error::source(&error).is_some());
+/// assert_eq!(Error::all(ErrorKind::Usage, vec![other]).to_json()["error"]["type"], "UsageError");
 /// ```
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
@@ -181,6 +188,7 @@ impl Error {
     }
 
     /// The same error with another first finding.
+    #[doc(hidden)]
     pub fn replaced(mut self, diagnostic: Diagnostic) -> Error {
         self.0.diagnostics[0] = diagnostic;
         self
@@ -232,6 +240,7 @@ impl Error {
     }
 
     /// All its findings, for `check`.
+    #[doc(hidden)]
     pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         self.0.diagnostics
     }
@@ -273,7 +282,7 @@ impl fmt::Debug for Error {
             .diagnostics()
             .iter()
             .map(|finding| {
-                let hint = finding.advice().map(Cow::into_owned);
+                let hint = finding.advice().map(Hint::from);
                 Diagnostic { hint, ..finding.clone() }
             })
             .collect();

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::source::Source;
 
 pub use buffers::{Buffers, has_unsaved, is_unsaved};
@@ -258,7 +258,10 @@ fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Res
 
 fn too_large(name: &str, size: u64, limit: u64) -> Error {
     let message = format!("the file has {size} bytes, but the limit is {limit}");
-    let hint = "if you need a file of this size, raise `limits.file_size` in cuebook.toml, and grant it: cuebook allow";
+    let hint = Hint::run(
+        "if you need a file of this size, raise `limits.file_size` in cuebook.toml, and grant it",
+        "cuebook allow",
+    );
     Error::new(ErrorKind::Limit, Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint))
 }
 
@@ -431,19 +434,18 @@ fn write_whole(path: &Path, temporary: &Path, bytes: &[u8], private: bool) -> io
 /// The error for a file or folder that could not be written.
 pub fn write_error(name: &str, error: &io::Error) -> Error {
     let hint = match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            Some("make the folder writable, or choose another project with --root".to_owned())
-        }
-        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            Some("a file is where a folder is needed: move it away".to_owned())
-        }
-        io::ErrorKind::IsADirectory => Some("name a file, not a folder".to_owned()),
-        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => Some(
-            "Cuebook writes only plain files: choose another path, or remove the special file".to_owned(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(
+            Hint::command_line("make the folder writable, or choose another project with --root")
+                .for_programs("make the folder writable, or choose another project"),
         ),
-        io::ErrorKind::StorageFull => {
-            Some("free some disk space and try again; nothing was changed".to_owned())
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            Some("a file is where a folder is needed: move it away".into())
         }
+        io::ErrorKind::IsADirectory => Some("name a file, not a folder".into()),
+        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => {
+            Some("Cuebook writes only plain files: choose another path, or remove the special file".into())
+        }
+        io::ErrorKind::StorageFull => Some("free some disk space and try again; nothing was changed".into()),
         _ => None,
     };
     let diagnostic = Diagnostic::new(Code::WriteFailed, format!("cannot write the file: {error}"));

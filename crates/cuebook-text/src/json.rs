@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, is_hidden};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, is_hidden};
 use crate::node::{Data, Key, Node};
 pub use crate::node::{Located, Step};
 use crate::source::{Place, Source};
@@ -231,17 +231,24 @@ impl<'d> Problems<'d> {
     }
 
     /// Notes that a value is wrong, and says what it should be.
-    pub fn wrong(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
+    pub fn wrong(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<Hint>) {
         self.note(|document| document.place(path), message.into(), hint.into());
     }
 
     /// Notes that a key is wrong.
-    pub fn wrong_key(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
+    pub fn wrong_key(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<Hint>) {
         self.note(|document| document.key_place(path), message.into(), hint.into());
     }
 
     /// Notes that a value has another type than is wanted here. A list or object is underlined at its beginning only.
-    pub fn wrong_type(&mut self, path: &[Step<'_>], value: &Value, what: &str, wanted: &str, hint: &str) {
+    pub fn wrong_type(
+        &mut self,
+        path: &[Step<'_>],
+        value: &Value,
+        what: &str,
+        wanted: &str,
+        hint: impl Into<Hint>,
+    ) {
         let message = format!("{what} must be {wanted}");
         let found = kind_of(value);
         self.note(
@@ -253,14 +260,14 @@ impl<'d> Problems<'d> {
                 }
             },
             message,
-            hint.to_owned(),
+            hint.into(),
         );
         if let Some(diagnostic) = self.found.last_mut() {
             diagnostic.label = Some(format!("this is {found}"));
         }
     }
 
-    fn note(&mut self, place: impl FnOnce(&dyn Located) -> Place, message: String, hint: String) {
+    fn note(&mut self, place: impl FnOnce(&dyn Located) -> Place, message: String, hint: Hint) {
         if self.found.len() < MAX_FINDINGS {
             let (code, _) = self.document.refusal();
             let diagnostic = Diagnostic::new(code, message).at(place(self.document)).hint(hint);

@@ -21,4 +21,4 @@ pub mod source;
 pub mod trace;
 pub mod yaml;
 
-pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+pub use error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};

@@ -2,7 +2,7 @@
 //!
 //! A reader of one kind of file wraps a [`ValueReader`]. It knows the file's fields; this module knows none.
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 use crate::json::{MAX_FINDINGS, quoted};
 use crate::node::{Data, Key, Node};
 use crate::source::Place;
@@ -126,19 +126,19 @@ impl ValueReader {
     }
 
     /// Reports that something is wrong.
-    pub fn wrong(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
+    pub fn wrong(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<Hint>) {
         self.problem(Diagnostic::new(self.code, message).at(place.clone()).hint(hint));
     }
 
     /// Warns of something that works, but probably not as meant.
-    pub fn strange(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
+    pub fn strange(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<Hint>) {
         let diagnostic = Diagnostic::new(self.code, message).severity(Severity::Warning);
         self.note(diagnostic.at(place.clone()).hint(hint));
     }
 
     /// Reports that a value has another type than is wanted here. A list or map is underlined at its beginning only.
-    pub fn mismatch(&mut self, node: &Node, what: &str, wanted: &str, hint: impl Into<String>) {
-        let hint = self.hint.map_or_else(|| hint.into(), str::to_owned);
+    pub fn mismatch(&mut self, node: &Node, what: &str, wanted: &str, hint: impl Into<Hint>) {
+        let hint = self.hint.map_or_else(|| hint.into(), Hint::from);
         self.problem(
             Diagnostic::new(self.code, format!("{what} must be {wanted}"))
                 .at(node.opening())
@@ -241,7 +241,11 @@ mod tests {
 
     fn reported(mut reader: ValueReader) -> Vec<(String, Option<String>)> {
         let error = reader.finish().unwrap_err();
-        error.diagnostics().iter().map(|found| (found.message.clone(), found.hint.clone())).collect()
+        error
+            .diagnostics()
+            .iter()
+            .map(|found| (found.message.clone(), found.hint.as_deref().map(str::to_owned)))
+            .collect()
     }
 
     #[test]

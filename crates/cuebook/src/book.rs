@@ -6,13 +6,14 @@
 mod answer;
 mod builder;
 mod cache;
+mod listing;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::dialect::directive::ToolOffer;
 use crate::dialect::{Dialect, Dialects};
@@ -21,7 +22,6 @@ use crate::hooks::Hooks;
 use crate::items::{ItemId, Spaces};
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Proof, Resolution, Survey};
 use crate::prepared::{Mode, PrepareContext, Prepared};
-use crate::prompt::Traits;
 use crate::redact::Secrets;
 use crate::render::Rendered;
 use crate::sections::{Custom, SectionType};
@@ -35,6 +35,7 @@ use crate::variables::{
 pub use builder::RenderBuilder;
 pub use cache::Freshness;
 use cache::{Cache, CachedPrompt, KeyRef, NameKind};
+pub use listing::Listing;
 
 /// A project's prompts, ready to render. `Send + Sync`; share one between threads.
 ///
@@ -50,6 +51,34 @@ use cache::{Cache, CachedPrompt, KeyRef, NameKind};
 /// assert_eq!(rendered.span_at(at).unwrap().origin.kind(), "value");
 /// # Ok::<(), cuebook::Error>(())
 /// ```
+///
+/// A program can set the clock, the folder of the user's items, and the environment variables that prompts may read:
+///
+/// ```
+/// use cuebook::items::Spaces;
+/// use cuebook::variables::FixedClock;
+/// use cuebook::{Book, Context, variables};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("prompts/greet");
+/// # std::fs::create_dir_all(&path).unwrap();
+/// # std::fs::write(path.join("template.md"), "Hello {{ name }}!").unwrap();
+/// let book = Book::open(folder.path())
+///     .with_clock(FixedClock::at("2026-02-20T15:30:00+00:00[UTC]")?)
+///     .with_spaces(Spaces::new(folder.path(), None))
+///     .with_env(["HOME"]);
+/// let (context, ada) = (book.complete(&Context::default())?, variables! { name: "Ada" });
+/// let (prepared, rendered) = book.render_and_keep("greet", &ada, &context)?;
+/// assert_eq!(prepared.render(&ada, &context)?.text(), rendered.text());
+/// assert_eq!(book.library().ids()?, ["greet"]);
+///
+/// // Paths are for paths that the program or its user chose. With `with_paths`, ids may be paths.
+/// assert_eq!(book.prepare_path(&path, &context)?.found().id, book.find_path(&path)?.id);
+/// let id = path.to_string_lossy();
+/// assert!(book.render(&id, &ada, &context).is_err());
+/// assert!(book.with_paths(true).render(&id, &ada, &context).is_ok());
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Book {
     library: Arc<Library>,
@@ -62,66 +91,6 @@ pub struct Book {
     prepared: Mutex<Cache>,
     /// Whether every hook has its prompt.
     hooks_checked: OnceLock<()>,
-}
-
-/// One line of a list.
-#[derive(Debug, Clone)]
-pub struct Listing {
-    /// The id.
-    pub id: String,
-    /// The name for people; `None` if the prompt cannot be found or read.
-    pub name: Option<String>,
-    /// The notation that it is written in, if it is clear which prompt is meant.
-    pub dialect: Option<&'static Traits>,
-    /// Its type.
-    pub kind: Option<String>,
-    /// Its version.
-    pub version: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// What it is for.
-    pub description: Option<String>,
-    /// The chosen place; `None` while there is a conflict.
-    pub source: Option<String>,
-    /// Every place that offers it.
-    pub candidates: Vec<Candidate>,
-    /// Why there is no name, type or source: a conflict, or a file that cannot be read.
-    pub problem: Option<Error>,
-}
-
-impl Listing {
-    /// Directives of other spaces that it stands before.
-    pub fn shadowed(&self) -> impl Iterator<Item = &str> {
-        let shadowed = self.candidates.iter().filter(|candidate| candidate.shadowed_by.is_some());
-        shadowed.map(|candidate| candidate.source.as_str())
-    }
-
-    /// The line as scripts see it.
-    pub fn to_json(&self) -> Json {
-        let mut object = json!({
-            "id": self.id,
-            "name": self.name,
-            "type": self.kind,
-            "dialect": self.dialect.map(|dialect| dialect.name),
-            "version": self.version,
-            "tags": self.tags,
-            "description": self.description,
-            "source": self.source,
-            "pack_id": self.candidates.iter().find(|c| Some(&c.source) == self.source.as_ref()).and_then(|c| c.pack_id.clone()),
-            "conflict": self.problem.as_ref().is_some_and(|problem| problem.kind() == ErrorKind::PromptConflict),
-        });
-        if self.source.is_none() {
-            object["candidates"] = self.candidates.iter().map(|candidate| json!(candidate.source)).collect();
-        }
-        let shadowed: Vec<&str> = self.shadowed().collect();
-        if !shadowed.is_empty() {
-            object["shadows"] = json!(shadowed);
-        }
-        if let Some(problem) = &self.problem {
-            object["problem"] = json!(problem.diagnostic().message);
-        }
-        object
-    }
 }
 
 /// The library of a project, with these dialects.
@@ -192,6 +161,7 @@ impl Book {
     }
 
     /// Whether names may be paths.
+    #[doc(hidden)]
     pub fn takes_paths(&self) -> bool {
         self.paths
     }
@@ -241,6 +211,7 @@ impl Book {
     }
 
     /// The same book with the tools that threads of directives offer to their models.
+    #[doc(hidden)]
     pub fn with_directive_tools(mut self, offer: impl ToolOffer + 'static) -> Book {
         self.stage.offer = Some(Arc::new(offer));
         self
@@ -308,12 +279,14 @@ impl Book {
     }
 
     /// The same book with another source of nonces.
+    #[doc(hidden)]
     pub fn with_nonces(mut self, nonces: impl NonceSource + 'static) -> Book {
         self.stage.nonces = Arc::new(nonces);
         self
     }
 
     /// A book of the same library whose renders can be repeated: nonces of these digits, and the given clock if there is one.
+    #[doc(hidden)]
     pub fn for_cases(&self, clock: Option<Arc<dyn Clock>>, digits: &str) -> Book {
         let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
         let nonces = Arc::new(FixedNonces(digits.to_owned()));
@@ -548,6 +521,7 @@ impl Book {
     /// # Errors
     ///
     /// `CB210` if it is missing of that id, and whatever is wrong with its file.
+    #[doc(hidden)]
     pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
         let find = || {
             self.check_hooks()?;
@@ -643,6 +617,7 @@ impl Book {
     }
 
     /// Reads and compiles a candidate that was found.
+    #[doc(hidden)]
     pub fn prepare_found(
         &self,
         found: Found,

@@ -23,7 +23,7 @@ pub use cuebook_text::{json, limits, node, reader, sha256, trace};
 
 pub use book::{Book, Freshness, Listing, RenderBuilder};
 pub use chat::Message;
-pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+pub use error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 pub use prepared::Prepared;
 pub use render::sections;
 pub use render::{Origin, Rendered, Segment, Span};

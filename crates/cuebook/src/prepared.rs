@@ -58,6 +58,13 @@ pub use included::findings as included_findings;
 ///     let rendered = prepared.render(&variables! { agent_name: name }, &context)?;
 ///     assert!(rendered.text().contains(name));
 /// }
+///
+/// // Where only the text counts, a program pays for no origins.
+/// assert!(prepared.render_text(&variables! { agent_name: "Ada" }, &context)?.contains("Ada"));
+/// assert!(!prepared.runs_code(&context) && !prepared.is_strict());
+/// assert!(prepared.includes().is_empty() && prepared.notes().is_empty());
+/// assert!(prepared.tree().is_none() && prepared.signature().is_none());
+/// assert_eq!((prepared.language(), prepared.found().id.as_str()), ("en", "general_system"));
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 pub struct Prepared {
@@ -290,6 +297,7 @@ impl Prepared {
 
     /// Whether a file, by whatever name, is one that it is made from: its own, what it includes or inherits, or a setting of the
     /// project.
+    #[doc(hidden)]
     pub fn is_made_from(&self, path: &Path) -> bool {
         let root = self.files.loader.library().root();
         let is_config = || match (path.canonicalize(), root.join(CONFIG_FILE).canonicalize()) {
@@ -299,25 +307,8 @@ impl Prepared {
         self.files.loader.depends_on(path) || is_config()
     }
 
-    /// The folder of the project.
-    pub fn project(&self) -> &Path {
-        self.files.loader.library().root()
-    }
-
-    /// The prompts that it inherits variables from, nearest first.
-    pub fn parents(&self) -> &[String] {
-        &self.files.parents
-    }
-
-    /// The folders of packs, by the names that their files go by, each with the pack's id.
-    pub fn packs(&self) -> Vec<(String, String)> {
-        // If the places of a library cannot be listed, the search for the prompt has reported that.
-        let roots = self.files.loader.library().roots().unwrap_or_default();
-        let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
-        roots.iter().filter_map(of_pack).collect()
-    }
-
     /// The languages that it has variants of its text for, besides the one of its plain file.
+    #[doc(hidden)]
     pub fn languages(&self) -> Vec<String> {
         let candidate = &self.files.found.candidate;
         let file = candidate.template_file.as_deref().or(self.prompt.metadata.template.as_deref());
@@ -344,6 +335,7 @@ impl Prepared {
     }
 
     /// How many warnings reading it gave that its renders do not repeat; `check` tells them.
+    #[doc(hidden)]
     pub fn findings(&self) -> usize {
         let is_left =
             |note: &&Diagnostic| note.severity == Severity::Warning && !render_warnings::is_repeated(note);
@@ -351,6 +343,7 @@ impl Prepared {
     }
 
     /// Whether a program gives templates a value or a function of this name.
+    #[doc(hidden)]
     pub fn has_global(&self, name: &str) -> bool {
         self.settings.extensions.has_global(name)
     }
@@ -369,11 +362,13 @@ impl Prepared {
     }
 
     /// The texts that it is made of, with what they mention.
+    #[doc(hidden)]
     pub fn outline(&self) -> Arc<dyn Outline> {
         self.body.outline()
     }
 
     /// Every variable that its templates read from outside, with the place that reads it.
+    #[doc(hidden)]
     pub fn reads(&self) -> Vec<(Read, Place)> {
         let program = self.outline();
         let mut reads = Vec::new();
@@ -386,17 +381,20 @@ impl Prepared {
     }
 
     /// Whether a template is included whose name is only known while it runs.
+    #[doc(hidden)]
     pub fn has_computed_references(&self) -> bool {
         let program = self.outline();
         program.names().iter().any(|names| names.references.iter().any(|reference| reference.names.is_none()))
     }
 
     /// Whether a name stands for the session here.
+    #[doc(hidden)]
     pub fn is_session(&self, name: &str) -> bool {
         name == SESSION && self.prompt.dialect.is_tree
     }
 
     /// The values for one render, as they are before any hook or provider.
+    #[doc(hidden)]
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
         Scope::new(self.names.declared.clone(), self.given(variables), context.clone(), None)
     }
@@ -426,11 +424,13 @@ impl Prepared {
     }
 
     /// Whether it has code that can take part in a render: hooks or variable providers.
+    #[doc(hidden)]
     pub fn has_code(&self) -> bool {
         self.code.takes_part
     }
 
     /// Whether a variable provider fills this name.
+    #[doc(hidden)]
     pub fn provides(&self, name: &str) -> bool {
         self.names.namespaces.contains_key(name)
     }
@@ -449,16 +449,19 @@ impl Prepared {
     }
 
     /// What its texts include by an address.
+    #[doc(hidden)]
     pub fn included_prompts(&self) -> &[Arc<IncludedPrompt>] {
         &self.includes.prompts
     }
 
     /// Reports of those that declare one name differently.
+    #[doc(hidden)]
     pub fn contradictions(&self) -> &[Diagnostic] {
         &self.includes.contradictions
     }
 
     /// Whether it declares no variable itself: then it takes what it is given.
+    #[doc(hidden)]
     pub fn declares_nothing(&self) -> bool {
         self.prompt.variables.iter().all(|variable| self.includes.borrowed.contains_key(&variable.name))
     }

@@ -367,10 +367,10 @@ fn advice_for_programs_does_not_speak_of_the_command_line() {
     let book = project.book();
     let error = book.prompt("p").render().unwrap_err();
     assert_eq!(error.diagnostic().hint.as_deref(), Some("pass --var name=TEXT"));
-    assert_eq!(error.diagnostic().advice().as_deref(), Some("give `name` a value"));
+    assert_eq!(error.diagnostic().advice(), Some("give `name` a value"));
     let error = book.prompt("zebra").render().unwrap_err();
-    assert_eq!(error.diagnostic().advice().as_deref(), Some("list the prompts"));
-    assert_eq!(error.diagnostic().command(), Some("cuebook list"));
+    assert_eq!(error.diagnostic().advice(), Some("list the prompts"));
+    assert_eq!(error.diagnostic().commands(), ["cuebook list"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 use cuebook::ErrorKind;
 use cuebook::chat::wire::Api;
 use serde_json::{Value as Json, json};
-use spoken::Spoken;
+use spoken::SentMessages;
 
 /// The interpreter that has the packages.
 static PYTHON: LazyLock<Result<PathBuf, String>> = LazyLock::new(environment);
@@ -58,7 +58,7 @@ fn every_body_fits_its_provider_or_is_refused() {
     for case in &table {
         for api in Api::ALL {
             let name = format!("{} as {api}", case.name);
-            match (Spoken::read(&case.input).body(api), case.refused.contains(&api.as_str())) {
+            match (SentMessages::read(&case.input).body(api), case.refused.contains(&api.as_str())) {
                 (Ok(wire), false) => {
                     if case.beyond.contains(&api.as_str()) {
                         if wire.notes.is_empty() {
@@ -96,7 +96,7 @@ fn a_broken_body_is_noticed() {
     let mut bodies = Vec::new();
     for (index, (api, path, value)) in table::faults().into_iter().enumerate() {
         let request = table::everything(api);
-        let mut body = Spoken::read(&request).body(api).unwrap().body;
+        let mut body = SentMessages::read(&request).body(api).unwrap().body;
         bodies.push((format!("{index} {api} as it should be"), api, body.clone()));
         let (parent, key) = path.rsplit_once('/').unwrap();
         let parent = body.pointer_mut(parent).unwrap_or_else(|| panic!("{api}: no {path}"));

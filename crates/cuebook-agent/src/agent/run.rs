@@ -84,7 +84,7 @@ impl Ports for Run<'_, '_> {
         let mut attempt = 0;
         loop {
             let question = Question { messages: conversation, turn, attempt, listener: self };
-            let miss = match (agent.asker)(&question) {
+            let miss = match (agent.ask_model)(&question) {
                 Ok(answer) => return Ok(answer),
                 Err(miss) => miss,
             };

@@ -9,8 +9,8 @@ use cuebook_run::provider::Stop;
 use serde_json::{Map, Value as Json};
 
 use super::{Batch, not_asked};
-use crate::asker::{Asker, Recorded};
-use crate::chain::Spoken;
+use crate::answer_source::{AnswerSource, JournalOnly};
+use crate::chain::ModelAnswer;
 use crate::columns::bad_columns;
 use crate::journal::Journal;
 use crate::kinds::Kind;
@@ -43,7 +43,7 @@ impl Batch {
 
     /// Whether a column of the data is read.
     pub fn reads(&self, column: &str) -> bool {
-        self.speaker.columns.reads(column) || self.judges.iter().any(|judge| judge.reads(column))
+        self.row_prompt.columns.reads(column) || self.judges.iter().any(|judge| judge.reads(column))
     }
 
     /// The columns that [`Batch::block`] returns, and their types, in order.
@@ -53,7 +53,7 @@ impl Batch {
     /// `CB902` if these columns of the data do not fit.
     pub fn block_columns(&self, data: &[String]) -> Result<Vec<(String, Kind)>> {
         self.check_columns(data)?;
-        let answers = self.speaker.output_kinds();
+        let answers = self.row_prompt.output_kinds();
         let judges: Vec<_> =
             self.judges.iter().map(|judge| (judge.name.as_str(), judge.output_kinds())).collect();
         let form = self.plan.form.as_ref().map(Form::column);
@@ -118,12 +118,13 @@ impl Batch {
         let maker = self.line_maker();
         let line = |row: &Row| {
             let mut line = Line::new();
-            let judged = self.judged(row, &Recorded(journal))?;
-            for (judge, mut spoken) in self.judges.iter().zip(judged) {
-                if let Some(spoken) = spoken.as_mut().filter(|spoken| spoken.is_open) {
-                    spoken.problem = Some(not_asked(&ended));
+            let judged = self.judged(row, &JournalOnly(journal))?;
+            for (judge, mut model_answer) in self.judges.iter().zip(judged) {
+                if let Some(model_answer) = model_answer.as_mut().filter(|model_answer| model_answer.is_open)
+                {
+                    model_answer.problem = Some(not_asked(&ended));
                 }
-                let judged = Judged { name: &judge.name, outputs: &judge.outputs, spoken };
+                let judged = Judged { name: &judge.name, outputs: &judge.outputs, model_answer };
                 maker.judged(&mut line, &judged);
             }
             Ok(line)
@@ -131,18 +132,18 @@ impl Batch {
         rows.iter().map(line).collect()
     }
 
-    fn judged(&self, row: &Row, asker: &dyn Asker) -> Result<Vec<Option<Spoken>>> {
-        let (row, spoken) = self.answered(row);
-        match self.speaker.render(&row, false) {
-            Ok(rendered) => self.judge(&row, false, (&rendered, &spoken), asker),
+    fn judged(&self, row: &Row, answer_source: &dyn AnswerSource) -> Result<Vec<Option<ModelAnswer>>> {
+        let (row, model_answer) = self.answered(row);
+        match self.row_prompt.render(&row, false) {
+            Ok(rendered) => self.judge(&row, false, (&rendered, &model_answer), answer_source),
             Err(_) => Ok(self.judges.iter().map(|_| None).collect()),
         }
     }
 
     /// A row of [`Batch::block`] as the row of the data and what the model said to it.
-    fn answered(&self, row: &Row) -> (Row, Spoken) {
+    fn answered(&self, row: &Row) -> (Row, ModelAnswer) {
         let maker = self.line_maker();
-        let kinds = self.speaker.output_kinds();
+        let kinds = self.row_prompt.output_kinds();
         let value = |name: &str| row.values.get(&maker.name(name)).cloned().unwrap_or_default();
         let typed = |name: &str, kind: Kind| match (value(name), kind) {
             (Json::String(text), Kind::Json) => serde_json::from_str(&text).unwrap_or(Json::String(text)),
@@ -157,15 +158,15 @@ impl Batch {
         };
         let text = |name: &str| value(name).as_str().map(str::to_owned);
         let problem = text("error").map(|code| Problem { code, message: String::new(), hint: None });
-        let spoken = Spoken {
+        let model_answer = ModelAnswer {
             answer: text("answer"),
             outputs: Some(outputs).filter(|outputs| !outputs.is_null()),
             problem,
-            ..Spoken::default()
+            ..ModelAnswer::default()
         };
-        let added = maker.names(None, Some(&self.speaker.outputs()), &[]);
+        let added = maker.names(None, Some(&self.row_prompt.outputs()), &[]);
         let mut row = row.clone();
         row.values.retain(|name, _| !added.contains(name));
-        (row, spoken)
+        (row, model_answer)
     }
 }

@@ -7,9 +7,9 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Money, PromptModel};
 
 use super::Batch;
-use crate::asker::tokens_of;
-use crate::chain::Spoken;
-use crate::journal::Kept;
+use crate::answer_source::tokens_of;
+use crate::chain::ModelAnswer;
+use crate::journal::QuestionRecord;
 use crate::key::Key;
 use crate::prefix::{Prefix, Shares};
 use crate::problem::Problem;
@@ -71,9 +71,9 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn row(&self, row: &Row) -> Result<Found> {
-        let speaker = &self.batch.speaker;
-        let Some(model) = &speaker.model else {
-            return Ok(match speaker.render(row, self.are_texts) {
+        let row_prompt = &self.batch.row_prompt;
+        let Some(model) = &row_prompt.model else {
+            return Ok(match row_prompt.render(row, self.are_texts) {
                 Ok(_) => Found::Fine,
                 Err(error) => Found::Invalid(Problem::of(&error)),
             });
@@ -85,7 +85,7 @@ impl<'a> Checker<'a> {
     }
 
     fn question(&self, row: &Row, model: &PromptModel) -> Result<(Prefix, Vec<u8>)> {
-        let rendered = self.batch.speaker.render(row, self.are_texts)?;
+        let rendered = self.batch.row_prompt.render(row, self.are_texts)?;
         let messages = model.messages(&rendered)?;
         Ok((Prefix::of(&messages), model.question(&messages)?))
     }
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
     fn asked(&self, row: &Row, model: &PromptModel, prefix: Prefix, question: &[u8]) -> Result<Found> {
         let key = Key::of(model.chosen(), question);
         if let Some(journal) = &self.batch.journal
-            && let Some(Kept::Answered(answered)) = journal.get(key)?
+            && let Some(QuestionRecord::Answered(answered)) = journal.get(key)?
         {
             return Ok(Found::Answered { output: answered.usage.output.unwrap_or(0) });
         }
@@ -124,10 +124,10 @@ impl<'a> Checker<'a> {
     }
 
     /// What a judge costs at most: it reads its prompt and the longest answer.
-    fn judging(&self, row: &Row, asked: &PromptModel, judge: &crate::speaker::Judge) -> Money {
+    fn judging(&self, row: &Row, asked: &PromptModel, judge: &crate::row_prompt::Judge) -> Money {
         let Some(model) = judge.model() else { return Money::ZERO };
-        let answer = Spoken { answer: Some(String::new()), ..Spoken::default() };
-        let question = self.batch.speaker.render(row, self.are_texts).and_then(|rendered| {
+        let answer = ModelAnswer { answer: Some(String::new()), ..ModelAnswer::default() };
+        let question = self.batch.row_prompt.render(row, self.are_texts).and_then(|rendered| {
             let rendered = judge.render(row, self.are_texts, &rendered, &answer)?;
             model.question(&model.messages(&rendered)?)
         });
@@ -160,7 +160,7 @@ impl Checked {
                 self.known_output = (self.known_output.0 + output, self.known_output.1 + 1);
             }
             Found::Question { input, reading, most, prefix } => {
-                if let Some(model) = &batch.speaker.model {
+                if let Some(model) = &batch.row_prompt.model {
                     self.shares.add(prefix, input, batch.plan.by_prefix, model);
                 }
                 self.input_tokens += input;
@@ -181,11 +181,11 @@ impl Checked {
             let columns: Vec<String> = self.columns.iter().cloned().collect();
             batch.check_collisions(&columns)?;
         }
-        if let Some(model) = &batch.speaker.model {
+        if let Some(model) = &batch.row_prompt.model {
             self.shares.finish(model);
             self.cacheable_tokens = self.shares.tokens;
         }
-        if let (Some(model), (output, known)) = (&batch.speaker.model, self.known_output)
+        if let (Some(model), (output, known)) = (&batch.row_prompt.model, self.known_output)
             && known > 0
         {
             let each = output.div_ceil(known);

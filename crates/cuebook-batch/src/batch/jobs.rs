@@ -21,8 +21,10 @@ use cuebook_run::provider::{Exchange, Stop};
 use cuebook_run::{Money, PromptModel};
 use serde_json::{Value as Json, json};
 
-use super::{Batch, Ended, Progress, Stage};
-use crate::asker::{Asked, Asker, Recorded, answered, limit_reached, most_cost, scrub};
+use super::{Batch, BatchStep, Ended, Progress};
+use crate::answer_source::{
+    AnswerSource, JournalOnly, QuestionResult, answered, limit_reached, most_cost, scrub,
+};
 use crate::journal::{Failed, Journal};
 use crate::key::{Key, short_hash};
 use crate::pipeline::in_order;
@@ -80,7 +82,7 @@ struct Job {
     /// The file of the provider that has it.
     provider: String,
     /// Whose questions it has: `answer`, or the name of a judge.
-    speaker: String,
+    row_prompt: String,
     /// Jobs of the provider that were taken for it and are others.
     not: Vec<String>,
     /// Whether the name was found by looking for a job like it.
@@ -105,7 +107,7 @@ impl Job {
         // One text: a job has thousands of them, and the journal keeps them in memory.
         let keys: String = self.keys.iter().map(Key::to_string).collect();
         json!({
-            "id": self.own, "job": self.id, "provider": self.provider, "speaker": self.speaker, "not": self.not,
+            "id": self.own, "job": self.id, "provider": self.provider, "row_prompt": self.row_prompt, "not": self.not,
             "guess": self.is_guess, "keys": keys, "most": self.most.nanos(),
         })
     }
@@ -118,7 +120,7 @@ impl Job {
             own: text("id")?,
             id: text("job"),
             provider: text("provider")?,
-            speaker: text("speaker")?,
+            row_prompt: text("row_prompt")?,
             not: not.filter_map(|id| id.as_str().map(str::to_owned)).collect(),
             is_guess: json["guess"] == true,
             keys: keys.filter_map(|key| Key::read(std::str::from_utf8(key).ok()?)).collect(),
@@ -137,27 +139,27 @@ impl Job {
 }
 
 /// Questions that are to be submitted together.
-struct Gathered {
-    speaker: String,
+struct QuestionGroup {
+    row_prompt: String,
     keys: Vec<Key>,
     lines: Vec<u8>,
     most: Money,
 }
 
-impl Gathered {
+impl QuestionGroup {
     fn is_full(&self) -> bool {
         self.keys.len() >= QUESTIONS || self.lines.len() >= BYTES
     }
 }
 
 /// Gathers questions that have no answer and are in no job.
-struct Gatherer<'a> {
+struct QuestionCollector<'a> {
     batch: &'a Batch,
     journal: &'a Journal,
     via: Via,
     /// What is in a job, or gathered.
     known: Mutex<HashSet<Key>>,
-    gathered: Mutex<Vec<Gathered>>,
+    gathered: Mutex<Vec<QuestionGroup>>,
     /// What may still be spent.
     left: Mutex<Option<Money>>,
     ended: Mutex<Option<Problem>>,
@@ -167,17 +169,23 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Asker for Gatherer<'_> {
-    fn ask(&self, model: &PromptModel, key: Key, conversation: &[Message], question: &[u8]) -> Result<Asked> {
-        match Recorded(self.journal).ask(model, key, conversation, question)? {
-            Asked::Open => {}
+impl AnswerSource for QuestionCollector<'_> {
+    fn ask(
+        &self,
+        model: &PromptModel,
+        key: Key,
+        conversation: &[Message],
+        question: &[u8],
+    ) -> Result<QuestionResult> {
+        match JournalOnly(self.journal).ask(model, key, conversation, question)? {
+            QuestionResult::Open => {}
             asked => return Ok(asked),
         }
-        let speaker = self.batch.name_of(model);
+        let row_prompt = self.batch.name_of(model);
         let mut gathered = locked(&self.gathered);
-        let index = gathered.iter().position(|group| group.speaker == speaker);
+        let index = gathered.iter().position(|group| group.row_prompt == row_prompt);
         if locked(&self.known).contains(&key) {
-            return Ok(Asked::Open);
+            return Ok(QuestionResult::Open);
         }
         let most = half(most_cost(model, question));
         {
@@ -186,7 +194,7 @@ impl Asker for Gatherer<'_> {
                 let limit = self.batch.plan.limit.unwrap_or(Money::ZERO);
                 locked(&self.ended)
                     .get_or_insert_with(|| limit_reached(model, limit, self.journal.spent(), most));
-                return Ok(Asked::Open);
+                return Ok(QuestionResult::Open);
             }
             *left = left.map(|left| left - most);
         }
@@ -196,7 +204,12 @@ impl Asker for Gatherer<'_> {
             Via::Anthropic => anthropic::line(key, body),
         };
         let index = index.unwrap_or_else(|| {
-            gathered.push(Gathered { speaker, keys: Vec::new(), lines: Vec::new(), most: Money::ZERO });
+            gathered.push(QuestionGroup {
+                row_prompt,
+                keys: Vec::new(),
+                lines: Vec::new(),
+                most: Money::ZERO,
+            });
             gathered.len() - 1
         });
         let group = &mut gathered[index];
@@ -205,7 +218,7 @@ impl Asker for Gatherer<'_> {
         group.keys.push(key);
         group.most = group.most + most;
         locked(&self.known).insert(key);
-        Ok(Asked::Open)
+        Ok(QuestionResult::Open)
     }
 }
 
@@ -222,17 +235,17 @@ impl Batch {
         judge.map_or_else(|| "answer".to_owned(), |judge| judge.name.clone())
     }
 
-    fn model_of(&self, speaker: &str) -> Option<&PromptModel> {
-        match self.judges.iter().find(|judge| judge.name == speaker) {
+    fn model_of(&self, row_prompt: &str) -> Option<&PromptModel> {
+        match self.judges.iter().find(|judge| judge.name == row_prompt) {
             Some(judge) => judge.model(),
-            None => self.speaker.model.as_ref(),
+            None => self.row_prompt.model.as_ref(),
         }
     }
 
     /// Refuses an interface that the provider of a prompt does not have.
     fn check_via(&self, via: Via) -> Result<()> {
-        let models = self.judges.iter().filter_map(crate::speaker::Judge::model);
-        for model in self.speaker.model.iter().chain(models) {
+        let models = self.judges.iter().filter_map(crate::row_prompt::Judge::model);
+        for model in self.row_prompt.model.iter().chain(models) {
             let chosen = model.chosen();
             let fits = match via {
                 Via::OpenAi => matches!(chosen.profile.api, Api::OpenAiChat | Api::OpenAiResponses),
@@ -276,7 +289,7 @@ impl Batch {
             ended.why = why;
             let are_done = self.jobs(journal).is_empty();
             while waiting.waits && !stop.is_set() && !self.jobs(journal).is_empty() {
-                progress.step(Stage::Ask, journal.answers(), None, journal.spent());
+                progress.step(BatchStep::Ask, journal.answers(), None, journal.spent());
                 sleep(waiting.pause, stop);
                 incomplete = incomplete.or(self.collect(journal, waiting.via, stop)?);
             }
@@ -293,7 +306,7 @@ impl Batch {
     /// another provider, have no place in the output.
     fn jobs(&self, journal: &Journal) -> Vec<Job> {
         let is_ours = |job: &Job| {
-            self.model_of(&job.speaker).is_some_and(|model| model.chosen().provider.name == job.provider)
+            self.model_of(&job.row_prompt).is_some_and(|model| model.chosen().provider.name == job.provider)
         };
         journal.jobs().iter().filter_map(Job::read).filter(is_ours).collect()
     }
@@ -312,7 +325,7 @@ impl Batch {
         let open = self.jobs(journal);
         let held = open.iter().map(|job| job.most).fold(journal.spent(), |sum, most| sum + most);
         let left = self.plan.limit.map(|limit| if limit > held { limit - held } else { Money::ZERO });
-        let gatherer = Gatherer {
+        let gatherer = QuestionCollector {
             batch: self,
             journal,
             via,
@@ -325,7 +338,7 @@ impl Batch {
         let rows = self.rows_to_ask()?;
         let are_texts = rows.are_texts();
         let mut sent = 0;
-        let mut submit = |is_ready: fn(&Gathered) -> bool| -> Result<()> {
+        let mut submit = |is_ready: fn(&QuestionGroup) -> bool| -> Result<()> {
             let mut ready = Vec::new();
             {
                 let mut gathered = locked(&gatherer.gathered);
@@ -340,21 +353,21 @@ impl Batch {
             Ok(())
         };
         let work = |row: &Row| self.ask_row(row, are_texts, &gatherer);
-        let accept = |_: Row, asked: Result<()>| asked.and_then(|()| submit(Gathered::is_full));
+        let accept = |_: Row, asked: Result<()>| asked.and_then(|()| submit(QuestionGroup::is_full));
         if in_order(rows, self.plan.threads, stop, work, accept)? {
             submit(|_| true)?;
         }
         Ok((sent, gatherer.ended.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    fn submit(&self, journal: &Journal, via: Via, group: Gathered, stop: &Stop) -> Result<()> {
-        let Some(model) = self.model_of(&group.speaker) else { return Ok(()) };
+    fn submit(&self, journal: &Journal, via: Via, group: QuestionGroup, stop: &Stop) -> Result<()> {
+        let Some(model) = self.model_of(&group.row_prompt) else { return Ok(()) };
         let now = cuebook::jiff::Timestamp::now().to_string();
         let mut job = Job {
             own: short_hash(&[group.lines.as_slice(), now.as_bytes()]),
             id: None,
             provider: model.chosen().provider.name.clone(),
-            speaker: group.speaker,
+            row_prompt: group.row_prompt,
             not: Vec::new(),
             is_guess: false,
             keys: group.keys,
@@ -384,7 +397,7 @@ impl Batch {
     fn collect(&self, journal: &Journal, via: Via, stop: &Stop) -> Result<Option<Problem>> {
         let mut incomplete = None;
         for job in self.jobs(journal) {
-            let Some(model) = self.model_of(&job.speaker) else { continue };
+            let Some(model) = self.model_of(&job.row_prompt) else { continue };
             let Some(mut job) = self.named(model, journal, via, job, stop)? else { continue };
             let Some(id) = job.id.clone() else { continue };
             let state = match via {

@@ -13,8 +13,8 @@ fn files(before: &[Json], after: &[Json]) -> (tempfile::TempDir, PathBuf, PathBu
     (folder, one, other)
 }
 
-fn wanted(key: Option<&str>) -> WantedDiff {
-    WantedDiff { key: key.map(str::to_owned), shown: 3, ..WantedDiff::default() }
+fn wanted(key: Option<&str>) -> DiffOptions {
+    DiffOptions { key: key.map(str::to_owned), shown: 3, ..DiffOptions::default() }
 }
 
 #[test]

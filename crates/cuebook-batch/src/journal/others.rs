@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cuebook::{Result, files};
 
-use super::{Journal, Kept, Lookup};
+use super::{Journal, Lookup, QuestionRecord};
 use crate::key::Key;
 
 /// The journals of a folder, but for one.
@@ -25,16 +25,16 @@ impl Others {
     }
 
     /// The answer to a question. A failure of another process is not an answer: this one asks again.
-    pub(super) fn answer(&mut self, key: Key) -> Result<Option<Kept>> {
+    pub(super) fn answer(&mut self, key: Key) -> Result<Option<QuestionRecord>> {
         if let Some(answer) = self.find(key)? {
             return Ok(Some(answer));
         }
         if self.refresh()? { self.find(key) } else { Ok(None) }
     }
 
-    fn find(&self, key: Key) -> Result<Option<Kept>> {
+    fn find(&self, key: Key) -> Result<Option<QuestionRecord>> {
         for journal in self.known.values() {
-            if let Some(answer @ Kept::Answered(_)) = journal.own(key)? {
+            if let Some(answer @ QuestionRecord::Answered(_)) = journal.own(key)? {
                 return Ok(Some(answer));
             }
         }

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 
 /// What is known of a question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kept {
+pub enum QuestionRecord {
     /// Its answer.
     Answered(Box<Answered>),
     /// Why it has none.
@@ -144,19 +144,19 @@ impl Failed {
     }
 }
 
-impl Kept {
-    pub(super) fn read(line: &Json) -> Option<Kept> {
+impl QuestionRecord {
+    pub(super) fn read(line: &Json) -> Option<QuestionRecord> {
         match line.get("answer") {
-            Some(_) => Answered::read(line).map(Box::new).map(Kept::Answered),
-            None => Failed::read(line).map(Kept::Failed),
+            Some(_) => Answered::read(line).map(Box::new).map(QuestionRecord::Answered),
+            None => Failed::read(line).map(QuestionRecord::Failed),
         }
     }
 
     /// Whether it still counts: a failure of an earlier run is asked again.
     pub(super) fn counts_in(&self, run: u64) -> bool {
         match self {
-            Kept::Answered(_) => true,
-            Kept::Failed(failed) => failed.run == run,
+            QuestionRecord::Answered(_) => true,
+            QuestionRecord::Failed(failed) => failed.run == run,
         }
     }
 }

@@ -41,7 +41,7 @@ fn an_answer_outlives_its_process() {
     assert_eq!(journal.spent(), Money::from_nanos(1_400));
     for number in 0..200 {
         let kept = journal.get(key(number)).unwrap().unwrap();
-        assert_eq!(kept, Kept::Answered(Box::new(answer(&format!("answer {number}")))));
+        assert_eq!(kept, QuestionRecord::Answered(Box::new(answer(&format!("answer {number}")))));
     }
     assert_eq!(journal.get(key(200)).unwrap(), None);
 }
@@ -101,13 +101,13 @@ fn a_failure_counts_in_its_own_run_only() {
     {
         let journal = Journal::open(&output, "then").unwrap();
         journal.failed(key(1), &failed()).unwrap();
-        assert!(matches!(journal.get(key(1)).unwrap(), Some(Kept::Failed(_))));
+        assert!(matches!(journal.get(key(1)).unwrap(), Some(QuestionRecord::Failed(_))));
     }
     let journal = Journal::open(&output, "now").unwrap();
     assert_eq!(journal.get(key(1)).unwrap(), None);
     assert_eq!(journal.spent(), Money::from_nanos(2));
     journal.answered(key(1), &answer("yes")).unwrap();
-    assert!(matches!(journal.get(key(1)).unwrap(), Some(Kept::Answered(_))));
+    assert!(matches!(journal.get(key(1)).unwrap(), Some(QuestionRecord::Answered(_))));
     journal.done().unwrap();
     assert_eq!(journal.spent(), Money::ZERO);
 }
@@ -159,7 +159,7 @@ fn processes_that_share_a_folder_share_answers() {
     let first = Journal::share(folder.path(), "now").unwrap();
     first.answered(key(1), &answer("one")).unwrap();
     let second = Journal::share(folder.path(), "now").unwrap();
-    assert_eq!(kept(&second, 1), Some(Kept::Answered(Box::new(answer("one")))));
+    assert_eq!(kept(&second, 1), Some(QuestionRecord::Answered(Box::new(answer("one")))));
     second.answered(key(2), &answer("two")).unwrap();
     first.failed(key(3), &failed()).unwrap();
     second.answered(key(4), &answer("four")).unwrap();

@@ -14,13 +14,13 @@ use super::{MAX_ROW, Row, Rows, bad_row};
 const MAX_COLUMNS: usize = 10_000;
 
 /// Reads a file, and fails when a row becomes too long: a quotation mark that is not closed must not fill the memory.
-struct Limited {
+struct LimitedReader {
     inner: BufReader<File>,
     /// Bytes that were read since the last row ended.
     since: Arc<AtomicUsize>,
 }
 
-impl Read for Limited {
+impl Read for LimitedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.since.load(Ordering::Relaxed) > MAX_ROW {
             let why = format!("a row has more than {} MiB: is a quotation mark missing?", MAX_ROW >> 20);
@@ -33,7 +33,7 @@ impl Read for Limited {
 }
 
 struct Csv {
-    reader: csv::Reader<Limited>,
+    reader: csv::Reader<LimitedReader>,
     since: Arc<AtomicUsize>,
     name: String,
     columns: Vec<String>,
@@ -44,7 +44,7 @@ struct Csv {
 /// Opens a file, and reads the names of its columns.
 pub(super) fn open(file: File, name: String) -> Result<Box<dyn Rows>> {
     let since = Arc::new(AtomicUsize::new(0));
-    let limited = Limited { inner: BufReader::with_capacity(1 << 16, file), since: since.clone() };
+    let limited = LimitedReader { inner: BufReader::with_capacity(1 << 16, file), since: since.clone() };
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(limited);
     let wrong = |why: String, hint: &str| {
         let diagnostic = Diagnostic::new(Code::BadData, why).file(name.as_str()).hint(hint);

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuebook_mock::{Mock, Reply, Request as Asked, Script};
+use cuebook_mock::{Mock, Reply, Request as MockRequest, Script};
 use cuebook_run::{Engine, ExecuteRequest, Ignore};
 use serde_json::{Value as Json, json};
 
@@ -93,7 +93,7 @@ fn row(name: &str, call: Json, at_once: usize, alone: Option<ExecuteRequest>) ->
     Ok(())
 }
 
-fn reply(asked: &Asked, call: &Json, watch: &Mutex<ReplyTimes>) -> Reply {
+fn reply(asked: &MockRequest, call: &Json, watch: &Mutex<ReplyTimes>) -> Reply {
     let messages = asked.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
     let who = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();

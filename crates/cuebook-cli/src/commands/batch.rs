@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_batch::diff::WantedDiff;
+use cuebook_batch::diff::DiffOptions;
 use cuebook_batch::output::{Lines, Output};
-use cuebook_batch::report::Wanted;
+use cuebook_batch::report::ReportOptions;
 use cuebook_batch::{Batch, Checked, Ended, Form, JudgePlan, Pending, Plan, Waiting, Written};
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_run::provider::Stop;
@@ -79,7 +79,7 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
 }
 
 fn report(args: &ReportArgs, options: &Options) -> Outcome {
-    let wanted = Wanted { verdicts: args.verdicts.clone(), prefix: args.prefix.clone() };
+    let wanted = ReportOptions { verdicts: args.verdicts.clone(), prefix: args.prefix.clone() };
     let report = cuebook_batch::report::report(&args.output, &wanted)?;
     if let Some(path) = &args.html {
         cuebook::files::write_atomic(path, &path.to_string_lossy(), report.to_html().as_bytes())?;
@@ -92,7 +92,7 @@ fn report(args: &ReportArgs, options: &Options) -> Outcome {
 }
 
 fn diff(args: &DiffOutputsArgs, options: &Options) -> Outcome {
-    let wanted = WantedDiff {
+    let wanted = DiffOptions {
         key: args.key.clone(),
         verdicts: args.verdicts.clone(),
         prefix: args.prefix.clone(),

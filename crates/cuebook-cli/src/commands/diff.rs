@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::error::{printable, report};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use cuebook_lab::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, VersionReport};
 use cuebook_lab::ledger::Ledger;
 use serde_json::Value as Json;
@@ -53,9 +53,9 @@ fn run_any(args: &DiffArgs, options: &Options) -> Outcome {
                 Code::BadInput,
                 format!("{} versions, and only two can be compared", many.len()),
             )
-            .hint(format!(
-                "compare several prompts with a revision: cuebook diff --since {HEAD} {}",
-                many.join(" ")
+            .hint(Hint::run(
+                "compare several prompts with a revision",
+                format!("cuebook diff --since {HEAD} {}", many.join(" ")),
             ));
             Err(Error::new(ErrorKind::Usage, diagnostic).into())
         }

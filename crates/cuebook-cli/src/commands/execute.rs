@@ -167,7 +167,7 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
             diagnostic.message = last_line_of(&diagnostic.message);
         }
         for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
-            *hint = for_parameters(hint);
+            *hint = hint.clone().map(for_parameters);
         }
         suggest(&mut diagnostics, options);
         let _ = write!(anstream::stderr(), "{}", report(&diagnostics, true));

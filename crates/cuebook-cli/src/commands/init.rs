@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use cuebook::error::shell_word;
 use cuebook::files;
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint};
 use serde_json::json;
 
 use crate::args::{InitArgs, Options};
@@ -44,7 +44,7 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
             [] => String::new(),
         };
         let diagnostic = Diagnostic::new(Code::WriteFailed, message)
-            .hint("choose another folder, as in: cuebook init my-prompts");
+            .hint(Hint::run("choose another folder, as in", "cuebook init my-prompts"));
         return Err(Error::new(ErrorKind::Io, diagnostic).into());
     }
     fs::create_dir_all(&dir).map_err(|error| files::write_error(&dir.to_string_lossy(), &error))?;

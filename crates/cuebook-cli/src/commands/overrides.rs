@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anstyle::Style;
 use cuebook::error::{printable, printable_lines};
 use cuebook::overrides::{Counts, OverrideFile, Resolved, Store, TaskExampleChange};
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
@@ -29,7 +29,7 @@ fn prepare(book: &Book, args: &OverridesArgs, options: &Options) -> Result<std::
     let prepared = with_choice(book, options, || book.prepare(&args.prompt, &Context::default()))?;
     if prepared.tree().is_none() {
         let message = format!("the prompt `{}` is not a section tree", prepared.prompt().id);
-        let hint = "overrides work on section trees: cuebook help sections";
+        let hint = Hint::run("overrides work on section trees", "cuebook help sections");
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
     Ok(prepared)
@@ -206,7 +206,7 @@ fn action(change: &TaskExampleChange) -> &'static str {
 fn none(prepared: &Prepared, tag: &str) -> Error {
     let id = &prepared.prompt().id;
     let message = format!("no overrides of `{id}` with the tag `{tag}`");
-    let hint = format!("create them: cuebook overrides seed {id} --tag {tag}");
+    let hint = Hint::run("create them", format!("cuebook overrides seed {id} --tag {tag}"));
     Error::new(ErrorKind::Overrides, Diagnostic::new(Code::BadOverride, message).hint(hint))
 }
 

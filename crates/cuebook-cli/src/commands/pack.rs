@@ -9,7 +9,7 @@ use cuebook::error::{printable, printable_lines, shell_word};
 use cuebook::files;
 use cuebook::library::{FileChange, InstalledPack, PackCode, Proposal};
 use cuebook::trust::{Approval, SigningKey};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use cuebook_lab::changes::compare;
 use cuebook_share::{LOCK_FILE, PackageKind, Packages};
 use serde_json::{Value as Json, json};
@@ -385,7 +385,7 @@ fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
     // The lockfile must not name a pack that is gone.
     if Packages::look(book)?.lock().get(PackageKind::Pack, id).is_some() {
         let message = format!("{LOCK_FILE} has the pack `{id}`");
-        let hint = format!("remove it from both: cuebook remove {}", shell_word(id));
+        let hint = Hint::run("remove it from both", format!("cuebook remove {}", shell_word(id)));
         return Err(
             Error::new(ErrorKind::Pack, Diagnostic::new(Code::PackagesDiffer, message).hint(hint)).into()
         );

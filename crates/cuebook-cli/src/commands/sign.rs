@@ -7,7 +7,7 @@ use cuebook::actions::sign::{SignRequest, Signed, sign};
 use cuebook::dialect::skill::SkillFolder;
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use cuebook_run::policy::hooks;
 use cuebook_run::provider::ProviderFile;
 use jiff::Timestamp;
@@ -126,11 +126,11 @@ fn elsewhere(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Result<Option<Erro
     let (message, hint) = match located.space {
         SpaceKind::System => (
             format!("{kind} {id} is in the system space, which is read-only"),
-            format!("copy it first: cuebook load {kind} {id} --to project"),
+            Hint::run("copy it first", format!("cuebook load {kind} {id} --to project")),
         ),
         space => (
             format!("{kind} {id} is in the {}'s space", space.as_str()),
-            format!("sign it there: cuebook sign {kind} {id} --space {}", space.as_str()),
+            Hint::run("sign it there", format!("cuebook sign {kind} {id} --space {}", space.as_str())),
         ),
     };
     Ok(Some(Error::new(ErrorKind::ItemNotFound, Diagnostic::new(Code::ItemNotFound, message).hint(hint))))

@@ -4,7 +4,7 @@ use cuebook::dialect::skill::SkillFolder;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::SpaceKind;
 use cuebook::library::{Found, RootKind};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 
 /// The skill of a name.
 pub fn named(book: &Book, id: &str) -> Result<SkillFolder> {
@@ -36,7 +36,7 @@ fn of(book: &Book, found: &Found) -> Result<Option<SkillFolder>> {
 fn missing(book: &Book, id: &str) -> Error {
     let skills = own(book).unwrap_or_default();
     let near = did_you_mean(&nearest(id, skills.iter().map(SkillFolder::name)));
-    let hint = near.unwrap_or_else(|| "list the prompts: cuebook list".to_owned());
+    let hint = near.map_or_else(|| Hint::run("list the prompts", "cuebook list"), Hint::from);
     let diagnostic = Diagnostic::new(Code::ItemNotFound, format!("no skill has the name `{id}`"));
     Error::new(ErrorKind::ItemNotFound, diagnostic.hint(hint))
 }

@@ -9,7 +9,7 @@ use cuebook::error::printable;
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::limits::KEY_BYTES;
 use cuebook::trust::{PublicKey, SigningKey, Trust, TrustEntry};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -79,7 +79,7 @@ fn read(file: &Path) -> Result<String> {
         let diagnostic =
             Diagnostic::new(Code::BadKey, "this is a private key, which only its owner may have")
                 .file(name)
-                .hint("ask for the public half: cuebook keys export");
+                .hint(Hint::run("ask for the public half", "cuebook keys export"));
         return Err(Error::new(ErrorKind::Integrity, diagnostic));
     }
     Ok(text)

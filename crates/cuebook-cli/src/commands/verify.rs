@@ -10,7 +10,7 @@ use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
 use cuebook::limits::FILE_BYTES;
 use cuebook::trust::{PUBLISHER_FILE, Power, Trust, Verified};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Value as Json, json};
 
 use super::skills;
@@ -73,13 +73,13 @@ fn show_skill(skill: &SkillFolder, signature: SkillSignature, options: &Options)
         SkillSignature::Unknown(key) => (
             Code::UntrustedKey,
             "the skill is intact, but you do not trust the key that signed it",
-            format!("its key is in {}/{PUBLISHER_FILE}: cuebook trust add", skill.shown()),
+            Hint::run(format!("its key is in {}/{PUBLISHER_FILE}", skill.shown()), "cuebook trust add"),
             key.fingerprint().to_owned(),
         ),
         SkillSignature::Unsigned => (
             Code::Unsigned,
             "the skill is not signed",
-            format!("if you trust it, sign it: cuebook sign skill {}", skill.name()),
+            Hint::run("if you trust it, sign it", format!("cuebook sign skill {}", skill.name())),
             String::new(),
         ),
     };

@@ -90,6 +90,88 @@ fn assert_examples(crates: &crates::Crates) {
     assert_eq!(missing.collect::<Vec<_>>(), [&""; 0], "its documentation needs an example");
 }
 
+/// The types whose methods programs call.
+const MAIN_TYPES: [&str; 20] = [
+    "cuebook::Book",
+    "cuebook::Diagnostic",
+    "cuebook::Error",
+    "cuebook::Prepared",
+    "cuebook::RenderBuilder",
+    "cuebook::Rendered",
+    "cuebook::Variables",
+    "cuebook::chat::wire::Wire",
+    "cuebook::hooks::Hooks",
+    "cuebook::library::Library",
+    "cuebook::sections::Tree",
+    "cuebook::sections::TreeBuilder",
+    "cuebook::template::engine::Engine",
+    "cuebook_run::Engine",
+    "cuebook_run::ExecuteRequest",
+    "cuebook_run::ResumeBuilder",
+    "cuebook_run::RunRequest",
+    "cuebook_run::Thread",
+    "cuebook_template::Environment",
+    "cuebook_template::Template",
+];
+
+/// The examples that tests run: code in documentation, and the files in `examples`.
+fn examples(crates: &Path) -> String {
+    let (mut files, mut found) = (vec![crates.to_owned()], String::new());
+    while let Some(path) = files.pop() {
+        let inside = path.strip_prefix(crates).unwrap();
+        let is_example = inside.components().nth(1).is_some_and(|part| part.as_os_str() == "examples");
+        if path.is_dir() {
+            let is_read =
+                inside.components().nth(1).is_none_or(|part| part.as_os_str() == "src") || is_example;
+            let entries = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+            files.extend(entries.filter(|_| is_read));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            if is_example {
+                found.push_str(&text);
+                continue;
+            }
+            let mut is_code = false;
+            for line in text.lines().map(str::trim_start) {
+                let docs = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start);
+                is_code = match docs {
+                    None => false,
+                    Some(mark) if mark.starts_with("```") => !is_code,
+                    Some(code) => {
+                        found.extend(is_code.then_some([code, "\n"]).into_iter().flatten());
+                        is_code
+                    }
+                };
+            }
+        }
+    }
+    found
+}
+
+/// A program finds each method of the types that it uses in an example. A method for other crates of ours is `#[doc(hidden)]`.
+#[test]
+fn every_method_of_the_main_types_is_in_an_example() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (crates, examples) = (crates::Crates::read(folder), examples(folder));
+    let called = regex::Regex::new(r"(?:\.|::)(\w+)\s*(?:::<[^()]*>)?\(").unwrap();
+    let called: std::collections::BTreeSet<&str> =
+        called.captures_iter(&examples).map(|found| found.get(1).unwrap().as_str()).collect();
+    let mut missing = Vec::new();
+    for name in LISTED {
+        for line in Listing::of(&crates, name).lines() {
+            let Some(path) = line.strip_prefix("pub fn ").and_then(|rest| rest.split(['(', '<']).next())
+            else {
+                continue;
+            };
+            let Some((owner, method)) = path.rsplit_once("::") else { continue };
+            if MAIN_TYPES.contains(&owner) && !called.contains(method) {
+                missing.push(path.to_owned());
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "show them in an example, or hide them from the documentation");
+}
+
 /// Whether the documentation of an item has an example that runs.
 fn has_example(item: &syn::Item) -> bool {
     let attributes = match item {

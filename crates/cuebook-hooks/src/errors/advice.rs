@@ -1,5 +1,6 @@
 //! What to do about an exception, where that is known: the mistakes that people make in hooks.
 
+use cuebook::error::Hint;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::hooks::Subject;
 use cuebook::prompt::Permissions;
@@ -31,7 +32,17 @@ const NOT_AWAITABLE: [&str; 4] =
 
 impl FailedCall<'_> {
     /// What to do about an exception.
-    pub(super) fn advice(&self, raised: &Raised, files: &Files<'_>) -> Option<String> {
+    pub(super) fn advice(&self, raised: &Raised, files: &Files<'_>) -> Option<Hint> {
+        if raised.bases.iter().any(|base| base == "MemoryError") {
+            return Some(Hint::run(
+                "use less memory, or raise `memory` under `[hooks]` in cuebook.toml, and grant it",
+                "cuebook allow",
+            ));
+        }
+        self.words(raised, files).map(Hint::from)
+    }
+
+    fn words(&self, raised: &Raised, files: &Files<'_>) -> Option<String> {
         let is = |kind: &str| raised.bases.iter().any(|base| base == kind);
         let says = |text: &str| raised.message.contains(text);
         if let Some(syntax) = &raised.syntax {
@@ -50,9 +61,6 @@ impl FailedCall<'_> {
         }
         if is("SystemExit") {
             return Some("a hook ends by returning: it must not end its process".into());
-        }
-        if is("MemoryError") {
-            return Some("use less memory, or raise `memory` under `[hooks]` in cuebook.toml, and grant it: cuebook allow".into());
         }
         if is("ModuleNotFoundError") {
             return Some(

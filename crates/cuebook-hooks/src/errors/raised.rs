@@ -1,6 +1,6 @@
 //! An exception: the line of the script's own that it came from, the lines on the way there, and what it came from itself.
 
-use cuebook::error::{Code, Diagnostic, Error};
+use cuebook::error::{Code, Diagnostic, Error, Hint};
 use cuebook::source::Place;
 use serde_json::json;
 
@@ -55,16 +55,17 @@ impl FailedCall<'_> {
                 diagnostic = diagnostic.related(place, std::mem::replace(&mut called, "called from here"));
             }
         }
-        let mut hints: Vec<String> = self.advice(raised, &files).into_iter().collect();
+        let mut hints: Vec<Hint> = self.advice(raised, &files).into_iter().collect();
         if last.is_none() && syntax.is_none() {
-            hints.extend(frames.last().map(|frame| format!("raised in {}", at(&files, frame))));
+            hints.extend(frames.last().map(|frame| format!("raised in {}", at(&files, frame)).into()));
         }
-        hints.extend(raised.notes.iter().take(MAX).cloned());
+        hints.extend(raised.notes.iter().take(MAX).map(Hint::from));
         for inner in raised.inner.iter().take(MAX) {
-            hints.push(format!("{}{}", described(&inner.kind, &inner.message), came_from(&files, inner)));
+            let text = format!("{}{}", described(&inner.kind, &inner.message), came_from(&files, inner));
+            hints.push(text.into());
         }
         if raised.inner.len() > MAX {
-            hints.push(format!("… and {} more", raised.inner.len() - MAX));
+            hints.push(format!("… and {} more", raised.inner.len() - MAX).into());
         }
         let mut reported = vec![raised.message.as_str()];
         for cause in raised.causes.iter().take(MAX) {
@@ -84,12 +85,10 @@ impl FailedCall<'_> {
                     marked.push(place);
                 }
                 _ if known => {}
-                _ => hints.push(format!("{how} {text}{}", came_from(&files, cause))),
+                _ => hints.push(format!("{how} {text}{}", came_from(&files, cause)).into()),
             }
         }
-        if !hints.is_empty() {
-            diagnostic = diagnostic.hint(hints.join("\n"));
-        }
+        diagnostic = diagnostic.hint_opt(hints.into_iter().reduce(Hint::and_below));
         let causes: Vec<Cause> = raised.causes.iter().map(|cause| renamed(&files, cause)).collect();
         let mut exception = json!({"type": kind, "message": raised.message, "causes": causes});
         if !raised.inner.is_empty() {

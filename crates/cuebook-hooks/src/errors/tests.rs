@@ -144,7 +144,7 @@ fn advice(kind: &str, base: &str, message: &str, more: impl FnOnce(&mut Raised))
     };
     more(&mut raised);
     let error = failed_call(|failed_call| failed_call.fault(&Fault::Raised(Box::new(raised))));
-    error.diagnostic().hint.clone()
+    error.diagnostic().hint.as_deref().map(str::to_owned)
 }
 
 const NETWORK: &str = "hooks have no direct network access: use `context[\"http_request\"]`";

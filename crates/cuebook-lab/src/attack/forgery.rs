@@ -5,6 +5,7 @@
 
 /// What a forger wants to pass for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ForgedKind {
     /// A message of another role.
     Roles,
@@ -45,6 +46,7 @@ impl ForgedKind {
 
 /// A fragment of an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Forgery {
     /// What it wants to pass for.
     pub aim: ForgedKind,

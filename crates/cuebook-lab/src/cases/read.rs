@@ -21,7 +21,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::settings::Settings;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::node::{Data, Node};
 use crate::source::{Place, Source};
 use crate::yaml::Document;
@@ -110,7 +110,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
         }
     }
     if cases.is_empty() && problems.is_empty() {
-        let hint = "start each case with a heading, as in `## greets by name`: cuebook help testing";
+        let hint =
+            Hint::run("start each case with a heading, as in `## greets by name`", "cuebook help testing");
         problems
             .push(Diagnostic::new(Code::BadCases, "the file has no cases").file(source.name()).hint(hint));
     }
@@ -207,11 +208,11 @@ fn yaml(source: &Arc<Source>, block: &Block) -> Result<Node> {
     Ok(Document::parse(source, block.inside.clone(), Code::BadCases, ErrorKind::Config)?.into_root())
 }
 
-pub(super) fn wrong(message: impl Into<String>, place: Place, hint: impl Into<String>) -> Diagnostic {
+pub(super) fn wrong(message: impl Into<String>, place: Place, hint: impl Into<Hint>) -> Diagnostic {
     Diagnostic::new(Code::BadCases, message).at(place).hint(hint)
 }
 
-pub(super) fn refuse(message: impl Into<String>, node: &Node, hint: impl Into<String>) -> Error {
+pub(super) fn refuse(message: impl Into<String>, node: &Node, hint: impl Into<Hint>) -> Error {
     let label = format!("this is {}", node.describe());
     Error::new(ErrorKind::Config, wrong(message, node.opening(), hint).label(label))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::read::{refuse, wrong};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::node::{Data, Key, Node};
 use crate::source::Place;
 use crate::variables::{Agent, Context, FixedClock, Layer};
@@ -114,7 +114,8 @@ impl Settings {
                 let code = Code::find(&wanted).ok_or_else(|| {
                     let codes = Code::ALL.iter().flat_map(|code| [code.as_str(), code.name()]);
                     let near = did_you_mean(&nearest(&wanted, codes));
-                    let hint = near.unwrap_or_else(|| "list the codes: cuebook help codes".to_owned());
+                    let hint =
+                        near.map_or_else(|| Hint::run("list the codes", "cuebook help codes"), Hint::from);
                     error(wrong(format!("unknown error code `{wanted}`"), value.place.clone(), hint))
                 })?;
                 self.error = Some((code, value.place.clone()));
@@ -132,7 +133,7 @@ impl Settings {
                 let time =
                     text(value, "`now` must be a time", "write `now: 2026-02-20T15:30:00+00:00[UTC]`")?;
                 let clock = FixedClock::at(&time).map_err(|bad| {
-                    let hint = bad.diagnostic().hint.clone().unwrap_or_default();
+                    let hint = bad.diagnostic().hint.as_deref().unwrap_or_default().to_owned();
                     error(wrong(bad.diagnostic().message.clone(), value.place.clone(), hint))
                 })?;
                 self.now = Some(clock);

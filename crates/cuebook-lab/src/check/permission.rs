@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use globset::GlobBuilder;
 
-use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Hint, Severity, did_you_mean, nearest};
 use crate::items::{ItemType, Spaces};
 use crate::prepared::Prepared;
 
@@ -50,9 +50,10 @@ pub(super) fn check(prepared: &Prepared, spaces: &Spaces, ids: &Ids) -> Vec<Diag
             false => nearest(&pattern, known.iter().map(String::as_str)),
             true => nearest(&pattern, folders(&known).iter().map(String::as_str)),
         };
-        let hint = did_you_mean(&near).unwrap_or_else(|| {
-            format!(
-                "write the id with dots, as in team.report or team.*; list the items: cuebook search {kind}"
+        let hint = did_you_mean(&near).map(Hint::from).unwrap_or_else(|| {
+            Hint::run(
+                "write the id with dots, as in team.report or team.*; list the items",
+                format!("cuebook search {kind}"),
             )
         });
         let diagnostic = Diagnostic::new(Code::ItemNotFound, message).severity(Severity::Warning);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::book::Book;
 use crate::convert::{closure, origin_of, tag_in};
-use crate::error::{Code, Diagnostic, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, ErrorKind, Hint, Result, Severity};
 use crate::files;
 use crate::library::{Candidate, Survey};
 use crate::prompt::{Claim, SKILL};
@@ -46,11 +46,11 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
             Err(_) => {}
             Ok(prepared) if closure(&prepared) != origin.source_sha256 => {
                 let message = format!("the file is out of date: `{}` has changed since", origin.prompt);
-                findings.push(stale(message).hint(format!("write it again: {command}")));
+                findings.push(stale(message).hint(Hint::run("write it again", command)));
             }
             Ok(_) if origin.text_now != origin.text_sha256 => {
                 let message = format!("the file was written from `{}`, and changed by hand", origin.prompt);
-                let hint = format!("make the change in the prompt, and write the file again: {command}");
+                let hint = Hint::run("make the change in the prompt, and write the file again", command);
                 findings.push(stale(message).severity(Severity::Warning).hint(hint));
             }
             Ok(prepared) => {

@@ -6,6 +6,7 @@ use super::report::Report;
 use super::verify::Bench;
 use crate::cases::{CASES_END, CASES_FILE, CaseFile, Outcome, run_cases};
 use crate::convert::BuiltIn;
+use crate::error::Hint;
 use crate::error::Result;
 
 /// The cases for the result, if the prompt has some.
@@ -28,7 +29,7 @@ pub(super) fn carry(
             let message = format!("the cases in {} are left out: {}", own.name, error.diagnostic().message);
             report
                 .lost("cases", message)
-                .hint(format!("fix them, and convert again: cuebook test {}", own.prompt));
+                .hint(Hint::run("fix them, and convert again", format!("cuebook test {}", own.prompt)));
             return Ok(None);
         }
     };
@@ -48,7 +49,9 @@ pub(super) fn carry(
         Ok(outcomes) => outcomes,
         Err(error) => {
             let message = format!("the cases in {} fail: {}", own.name, error.diagnostic().message);
-            report.changed("cases", message).hint("run them where you wrote the result: cuebook test");
+            report
+                .changed("cases", message)
+                .hint(Hint::run("run them where you wrote the result", "cuebook test"));
             return Ok(Some(cases));
         }
     };
@@ -75,11 +78,11 @@ fn report_case(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut 
     let (why, hint) = match failure {
         Some(failure) if failure.error.as_ref().is_some_and(missing) => (
             "the result finds its includes only in its final folder",
-            "run it where you wrote the result: cuebook test",
+            Hint::run("run it where you wrote the result", "cuebook test"),
         ),
         Some(failure) => (
             failure.what.as_str(),
-            "compare the new text, and accept it if it is right: cuebook test --update",
+            Hint::run("compare the new text, and accept it if it is right", "cuebook test --update"),
         ),
         None => return,
     };

@@ -1,5 +1,6 @@
 //! Drafts as directives. The result is not signed.
 
+use crate::error::Hint;
 use serde_json::{Map, Value as Json};
 
 use super::draft::{Draft, Input, Piece, Print};
@@ -75,8 +76,10 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
         category => format!("{category}/{}", draft.id),
     };
     let message = "the directive is not signed yet, and cannot run until it is";
-    let hint =
-        format!("put it at .ai/directives/{path}.md, review it, and sign it: cuebook sign directive {path}");
+    let hint = Hint::run(
+        format!("put it at .ai/directives/{path}.md, review it, and sign it"),
+        format!("cuebook sign directive {path}"),
+    );
     report.note("signature", message).hint(hint);
     Ok(vec![OutFile { path: format!("{}.md", draft.id), text: out }])
 }
@@ -102,7 +105,9 @@ fn signable(draft: &mut Draft, report: &mut Report) {
             "the name `{id}` cannot be signed: use lowercase letters, digits and `_`, starting with a \
                  letter"
         );
-        report.note("signature", message).hint("choose another name: --out .ai/directives/NAME.md");
+        report
+            .note("signature", message)
+            .hint(Hint::option("choose another name", "--out .ai/directives/NAME.md"));
     }
     if !crate::actions::sign::is_version(version) {
         let message = format!("the version `{version}` cannot be signed: use three numbers, as in 1.0.0");

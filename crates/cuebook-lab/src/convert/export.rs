@@ -24,6 +24,7 @@ use crate::variables::{Context, UnknownVariables, Variables};
 
 /// What a file can be written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Export {
     /// A folder with `SKILL.md`.
     Skill,
@@ -61,6 +62,7 @@ impl Export {
 
 /// A file that was written from a prompt.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Exported {
     /// The id of the prompt.
     pub prompt: String,
@@ -92,6 +94,7 @@ impl Exported {
 
 /// What a file says about where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Origin {
     /// The id of the prompt.
     pub prompt: String,

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::{Value as Json, json};
 
 use super::reported_differences::ReportedDifference;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 use crate::source::Place;
 
 /// What became of something that a prompt says.
@@ -118,7 +118,7 @@ impl Adding<'_> {
         self
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.entry.finding.hint = Some(hint.into());
         self
     }

@@ -7,6 +7,7 @@ mod own;
 mod portable;
 mod roles;
 
+use crate::error::Hint;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -271,7 +272,8 @@ impl Drafting<'_> {
                     let message = format!(
                         "`{name}` from the environment is left out: only directives read the environment"
                     );
-                    let hint = format!("make it an input, and pass it: --var {name}=\"${name}\"");
+                    let hint =
+                        Hint::option("make it an input, and pass it", format!("--var {name}=\"${name}\""));
                     self.report
                         .lost("text", message)
                         .at(Some(source.place(range)))

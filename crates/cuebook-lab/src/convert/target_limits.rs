@@ -1,5 +1,6 @@
 //! What several targets have in common: names that must fit, and what most of them cannot say.
 
+use crate::error::Hint;
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexSet;
@@ -99,7 +100,10 @@ pub(super) fn no_model(draft: &Draft, to: BuiltIn, report: &mut Report) {
     if let Some((model, place)) = &draft.model {
         let named = model.get("id").and_then(Json::as_str).map_or_else(String::new, |id| format!(" `{id}`"));
         let message = format!("the model{named} is left out: a {} cannot name a model", noun(to));
-        report.lost("model", message).at(place.clone()).hint("name it when you use the prompt: --model");
+        report
+            .lost("model", message)
+            .at(place.clone())
+            .hint(Hint::option("name it when you use the prompt", "--model"));
     }
 }
 

@@ -18,7 +18,7 @@ use super::target_text::noun;
 use crate::book::Book;
 use crate::chat::Role;
 use crate::convert::BuiltIn;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
 use crate::source::Place;
@@ -158,12 +158,10 @@ impl Bench<'_> {
         if let Some(difference) = outcome.difference {
             let message = format!("the rendered text differs: {difference}");
             let hint = match self.has_references() {
-                true => {
-                    "an include loses its last newline in a template, but keeps it in other dialects: add `-` to the tags, as in {%- include … -%}"
-                }
-                false => {
-                    "compare both with cuebook render; if you cannot explain the difference, please report a bug"
-                }
+                true => Hint::from(
+                    "an include loses its last newline in a template, but keeps it in other dialects: add `-` to the tags, as in {%- include … -%}",
+                ),
+                false => compare_both(),
             };
             report.changed("text", message).hint(hint);
             let why_not = Some("the renders differ".to_owned());
@@ -187,7 +185,7 @@ impl Bench<'_> {
                      final folder";
                 report
                     .note("check", message)
-                    .hint("move it to its final folder, and check it: cuebook render");
+                    .hint(Hint::run("move it to its final folder, and check it", "cuebook render"));
                 let why_not =
                     "not compared: the result finds its includes only in its final folder".to_owned();
                 Ok(Err(Compared { why_not: Some(why_not), ..Compared::default() }))
@@ -409,10 +407,17 @@ fn other_roles(mut renders: impl Iterator<Item = Vec<Role>>, draft: &Draft) -> O
     renders.find(|roles| !roles.is_empty() && *roles != [draft.role.clone()])
 }
 
+/// The hint where two renders differ.
+fn compare_both() -> Hint {
+    Hint::command_line("compare both with cuebook render")
+        .for_programs("compare both renders")
+        .or("if you cannot explain the difference, please report a bug")
+}
+
 /// Notes that no values were found that the source accepts, and gives the reason.
 fn not_compared(error: &Error, report: &mut Report) -> String {
     let why = format!("not compared: the test values do not fit: {}", error.diagnostic().message);
-    let hint = "render both with your own values, and compare: cuebook diff";
+    let hint = Hint::run("render both with your own values, and compare", "cuebook diff");
     report.note("check", why.clone()).hint(hint);
     why
 }

@@ -8,6 +8,7 @@ use crate::changes::{Line, compare as compare_lines};
 
 /// What a difference is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Aspect {
     /// What the prompt says of itself: its name, version, description and the like.
     About,
@@ -132,6 +133,7 @@ pub struct Entry {
 
 /// One field that is different.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Detail {
     /// The way to it, as in `parameters.number.description`; empty if there are no fields.
     pub path: String,

@@ -51,7 +51,7 @@ impl Names {
         error.map(|finding| Diagnostic {
             message: self.words(&finding.message),
             label: finding.label.map(|label| self.words(&label)),
-            hint: finding.hint.map(|hint| self.words(&hint)),
+            hint: finding.hint.map(|hint| hint.map(|text| self.words(text))),
             place: finding.place.map(|place| place.renamed(self.file(place.file()))),
             related: finding
                 .related

@@ -35,6 +35,7 @@ impl Basis {
 
 /// A required variable without a value.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct AssumedVariable {
     /// Its name.
     pub name: String,
@@ -44,6 +45,7 @@ pub struct AssumedVariable {
 
 /// Code that takes part in the renders of a version, and was not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotRun {
     /// The hook, or the namespace that a provider fills.
     pub name: String,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Value as Json, json};
 
 use super::{Explanation, label};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::render::{Origin, Span};
 use crate::source::Place;
 
@@ -199,7 +199,7 @@ impl Explanation {
     pub fn find(&self, wanted: &str) -> Result<Vec<Answer>> {
         let text = self.rendered().text();
         if wanted.is_empty() {
-            return Err(refuse("the text to find is empty", "pass a text: --find TEXT"));
+            return Err(refuse("the text to find is empty", Hint::option("pass a text", "--find TEXT")));
         }
         let found: Vec<_> = text.match_indices(wanted).map(|(at, found)| at..at + found.len()).collect();
         if found.is_empty() {
@@ -211,24 +211,23 @@ impl Explanation {
         Ok(self.answers(found))
     }
 
-    fn why_not_found(&self, wanted: &str) -> String {
+    fn why_not_found(&self, wanted: &str) -> Hint {
         let text = self.rendered().text();
         if let Some(there) = text.to_lowercase().find(&wanted.to_lowercase()) {
             // Lower case may have other lengths, so only what is really there is quoted.
             let there =
                 text.get(there..there + wanted.len()).filter(|there| there.eq_ignore_ascii_case(wanted));
             return match there {
-                Some(there) => format!("did you mean {there:?}? The search is case-sensitive"),
-                None => "the search is case-sensitive: the text differs only in case".to_owned(),
+                Some(there) => format!("did you mean {there:?}? The search is case-sensitive").into(),
+                None => "the search is case-sensitive: the text differs only in case".into(),
             };
         }
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match words(text).contains(&words(wanted)) && !words(wanted).is_empty() {
-            true => "the text differs only in whitespace: search for a shorter piece".to_owned(),
-            false => {
-                "print the text with `cuebook render`; values may print differently from what you passed"
-                    .to_owned()
-            }
+            true => "the text differs only in whitespace: search for a shorter piece".into(),
+            false => Hint::command_line("print the text with `cuebook render`")
+                .for_programs("print the text")
+                .or("values may print differently from what you passed"),
         }
     }
 
@@ -294,6 +293,6 @@ fn pack_of(packs: &[(String, String)], file: &str) -> Option<String> {
     Some(pack.clone())
 }
 
-fn refuse(message: impl Into<String>, hint: impl Into<String>) -> Error {
+fn refuse(message: impl Into<String>, hint: impl Into<Hint>) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }

@@ -54,6 +54,7 @@ pub fn kept(provider: Provider, model: Option<&str>, stable: usize) -> usize {
 
 /// A place to mark in a request to Anthropic.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Breakpoint {
     /// Behind what, as in `the tools` or `message 1 (system)`.
     pub after: String,

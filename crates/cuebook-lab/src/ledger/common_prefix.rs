@@ -1,11 +1,11 @@
 //! How far two messages begin alike, in parts, bytes and tokens.
 
+use super::sent_request::{PartOrigin, SentMessage, SentPart};
 use super::side::MessagePosition;
-use super::spoken::{From, SpokenMessage, SpokenPart};
 use crate::tokens::Tokenizer;
 
 /// The first spot at which a message differs from another one.
-pub(super) fn difference(message: &SpokenMessage, there: Option<&SpokenMessage>) -> Option<MessagePosition> {
+pub(super) fn difference(message: &SentMessage, there: Option<&SentMessage>) -> Option<MessagePosition> {
     let Some(there) = there else { return Some(MessagePosition { part: 0, byte: 0 }) };
     for (index, part) in message.parts.iter().enumerate() {
         let Some(other) = there.parts.get(index) else {
@@ -26,8 +26,8 @@ pub(super) fn difference(message: &SpokenMessage, there: Option<&SpokenMessage>)
 /// The tokens of a message before a spot that the other one has as well.
 pub(super) fn stable_tokens(
     tokenizer: &Tokenizer,
-    message: &SpokenMessage,
-    there: Option<&SpokenMessage>,
+    message: &SentMessage,
+    there: Option<&SentMessage>,
     spot: MessagePosition,
 ) -> usize {
     let before: usize = message.parts.iter().take(spot.part).map(|part| count(tokenizer, part)).sum();
@@ -46,7 +46,7 @@ pub(super) fn common_tokens(tokenizer: &Tokenizer, text: &str, other: &str) -> u
 }
 
 /// The tokens of a part that end within so many bytes.
-pub(super) fn ends_within(tokenizer: &Tokenizer, part: &SpokenPart, bytes: usize) -> usize {
+pub(super) fn ends_within(tokenizer: &Tokenizer, part: &SentPart, bytes: usize) -> usize {
     let mut end = 0;
     let tokens = tokenizer.encode(if is_media(part) { "" } else { &part.text });
     tokens
@@ -67,15 +67,15 @@ pub(super) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-pub(super) fn is_media(part: &SpokenPart) -> bool {
-    matches!(part.from, From::Media(..))
+pub(super) fn is_media(part: &SentPart) -> bool {
+    matches!(part.from, PartOrigin::Media(..))
 }
 
-pub(super) fn count(tokenizer: &Tokenizer, part: &SpokenPart) -> usize {
+pub(super) fn count(tokenizer: &Tokenizer, part: &SentPart) -> usize {
     if is_media(part) { 0 } else { tokenizer.count(&part.text) }
 }
 
-pub(super) fn tokens_of(tokenizer: &Tokenizer, message: &SpokenMessage) -> usize {
+pub(super) fn tokens_of(tokenizer: &Tokenizer, message: &SentMessage) -> usize {
     message.parts.iter().map(|part| count(tokenizer, part)).sum()
 }
 

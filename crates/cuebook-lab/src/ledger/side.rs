@@ -1,7 +1,7 @@
 //! One side of a comparison: a render, what it says, and the way from a spot of a message back to its author.
 
 use super::common_prefix::{floor, is_media, line_column};
-use super::spoken::{From, Spoken, SpokenMessage};
+use super::sent_request::{PartOrigin, SentMessage, SentRequest};
 use super::stable::Unstable;
 use super::{Contributor, overlapping};
 use crate::render::{Origin, Rendered, Span};
@@ -9,15 +9,15 @@ use crate::render::{Origin, Rendered, Span};
 /// One side of a comparison.
 pub(super) struct Side<'r> {
     pub(super) rendered: &'r Rendered,
-    pub(super) spoken: &'r Spoken,
+    pub(super) sent_request: &'r SentRequest,
     /// The spans that have text.
     spans: Vec<Span>,
 }
 
 impl<'r> Side<'r> {
-    pub(super) fn new(rendered: &'r Rendered, spoken: &'r Spoken) -> Side<'r> {
+    pub(super) fn new(rendered: &'r Rendered, sent_request: &'r SentRequest) -> Side<'r> {
         let spans = rendered.spans().filter(|span| !span.range.is_empty()).collect();
-        Side { rendered, spoken, spans }
+        Side { rendered, sent_request, spans }
     }
 }
 
@@ -30,15 +30,15 @@ pub(super) struct MessagePosition {
 
 impl Side<'_> {
     /// Whether a message has a byte, or a picture and the like, at this spot.
-    pub(super) fn has(&self, message: &SpokenMessage, spot: MessagePosition) -> bool {
+    pub(super) fn has(&self, message: &SentMessage, spot: MessagePosition) -> bool {
         message.parts.get(spot.part).is_some_and(|part| spot.byte < part.text.len() || is_media(part))
     }
 
     /// The offset in the rendered text of a spot.
-    pub(super) fn rendered_offset(&self, message: &SpokenMessage, spot: MessagePosition) -> Option<usize> {
+    pub(super) fn rendered_offset(&self, message: &SentMessage, spot: MessagePosition) -> Option<usize> {
         let part = message.parts.get(spot.part).filter(|part| spot.byte < part.text.len())?;
         match &part.from {
-            From::Text(pieces) => {
+            PartOrigin::Text(pieces) => {
                 let mut byte = spot.byte;
                 pieces.iter().find_map(|piece| {
                     let found = (byte < piece.len()).then(|| piece.start + byte);
@@ -46,24 +46,24 @@ impl Side<'_> {
                     found
                 })
             }
-            From::Conversation(_) | From::Media(..) => None,
+            PartOrigin::Conversation(_) | PartOrigin::Media(..) => None,
         }
     }
 
-    pub(super) fn span_at(&self, message: &SpokenMessage, spot: MessagePosition) -> Option<Span> {
+    pub(super) fn span_at(&self, message: &SentMessage, spot: MessagePosition) -> Option<Span> {
         self.rendered_offset(message, spot).and_then(|at| self.rendered.span_at(at))
     }
 
     /// The first byte of a message whose origin is of a kind that is asked for.
     pub(super) fn first_changing(
         &self,
-        message: &SpokenMessage,
+        message: &SentMessage,
         asked: impl Fn(&Origin) -> bool,
     ) -> Option<MessagePosition> {
         for (index, part) in message.parts.iter().enumerate() {
             let pieces = match &part.from {
-                From::Text(pieces) => pieces.as_slice(),
-                From::Conversation(_) | From::Media(..) => {
+                PartOrigin::Text(pieces) => pieces.as_slice(),
+                PartOrigin::Conversation(_) | PartOrigin::Media(..) => {
                     let origin = Origin::Rich { input: String::new(), kind: String::new() };
                     if asked(&origin) {
                         return Some(MessagePosition { part: index, byte: 0 });
@@ -85,7 +85,7 @@ impl Side<'_> {
     }
 
     /// A spot in words.
-    pub(super) fn unstable(&self, message: &SpokenMessage, spot: MessagePosition) -> Unstable {
+    pub(super) fn unstable(&self, message: &SentMessage, spot: MessagePosition) -> Unstable {
         let part = message.parts.get(spot.part);
         let mut text: String = message
             .parts
@@ -101,10 +101,10 @@ impl Side<'_> {
         let span = self.span_at(message, spot);
         let contributor = match (&span, part.map(|part| &part.from)) {
             (Some(span), _) => Contributor::of(&span.origin),
-            (None, Some(From::Media(kind, input))) => {
+            (None, Some(PartOrigin::Media(kind, input))) => {
                 Contributor::Rich { input: input.clone(), kind: (*kind).to_owned() }
             }
-            (None, Some(From::Conversation(input))) => {
+            (None, Some(PartOrigin::Conversation(input))) => {
                 Contributor::Rich { input: input.clone(), kind: "thread".to_owned() }
             }
             (None, _) => Contributor::File(self.rendered.prompt().template.name().to_owned()),
@@ -123,6 +123,6 @@ impl Side<'_> {
 }
 
 /// What a message is called.
-pub(super) fn label_of(message: &SpokenMessage) -> String {
+pub(super) fn label_of(message: &SentMessage) -> String {
     format!("message {} ({})", message.number, message.role)
 }

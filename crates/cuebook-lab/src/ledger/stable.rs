@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 use super::common_prefix::{
     common_bytes, common_tokens, count, difference, ends_within, line_column, stable_tokens, tokens_of,
 };
+use super::sent_request::SentMessage;
 use super::side::{MessagePosition, Side, label_of};
-use super::spoken::SpokenMessage;
 use super::{Contributor, Ledger};
 use crate::chat::Role;
 use crate::error::Result;
@@ -98,13 +98,13 @@ pub(super) enum Group {
 impl Stability {
     /// Compares a render with another one of the same prompt.
     pub fn between(rendered: &Rendered, other: &Rendered) -> Result<Stability> {
-        let (ledger, spoken) = Ledger::with_spoken(rendered)?;
+        let (ledger, sent_request) = Ledger::with_spoken(rendered)?;
         let (_, others) = Ledger::with_spoken(other)?;
-        let (a, b) = (Side::new(rendered, &spoken), Side::new(other, &others));
+        let (a, b) = (Side::new(rendered, &sent_request), Side::new(other, &others));
         let mut stability = Stability::empty(Basis::Compared);
         stability.changed = changed(rendered, other);
         let mut cut = false;
-        for (index, tool) in spoken.tools.iter().enumerate() {
+        for (index, tool) in sent_request.tools.iter().enumerate() {
             let there = others.tools.get(index).map_or("", |tool| tool.json.as_str());
             let same = there == tool.json;
             let tokens = ledger.tokenizer.count(&tool.json);
@@ -115,13 +115,13 @@ impl Stability {
             }
             stability.push(Block { label, group: Group::Tools, tokens, stable, same }, &mut cut);
         }
-        if let Some(more) = others.tools.get(spoken.tools.len()).filter(|_| !cut) {
+        if let Some(more) = others.tools.get(sent_request.tools.len()).filter(|_| !cut) {
             // Behind the last tool the other render has one more.
             stability.first = Some(in_tool(&format!("the tool `{}`", more.name), 0, &more.json));
             cut = true;
         }
-        if spoken.output.is_some() || others.output.is_some() {
-            let (ours, theirs) = (spoken.output_text(), others.output_text());
+        if sent_request.output.is_some() || others.output.is_some() {
+            let (ours, theirs) = (sent_request.output_text(), others.output_text());
             let (tokens, same) = (ledger.tokenizer.count(ours), ours == theirs);
             let stable = if same { tokens } else { common_tokens(&ledger.tokenizer, ours, theirs) };
             if !same && !cut {
@@ -130,7 +130,7 @@ impl Stability {
             let label = OUTPUT.to_owned();
             stability.push(Block { label, group: Group::Output, tokens, stable, same }, &mut cut);
         }
-        for (index, message) in spoken.messages.iter().enumerate() {
+        for (index, message) in sent_request.messages.iter().enumerate() {
             let there = others.messages.get(index).filter(|there| there.role == message.role);
             let spot = difference(message, there);
             let tokens = tokens_of(&ledger.tokenizer, message);
@@ -146,7 +146,7 @@ impl Stability {
             let (label, same) = (label_of(message), spot.is_none());
             stability.push(Block { label, group: group_of(message), tokens, stable, same }, &mut cut);
         }
-        if let Some(more) = others.messages.get(spoken.messages.len()).filter(|_| !cut) {
+        if let Some(more) = others.messages.get(sent_request.messages.len()).filter(|_| !cut) {
             let spot = MessagePosition { part: 0, byte: 0 };
             stability.first = stability.blame((&a, None), (&b, Some(more)), spot);
         }
@@ -156,22 +156,22 @@ impl Stability {
 
     /// Takes what the caller, hooks, providers and the system gave to change, and everything else to stay.
     pub fn assumed(rendered: &Rendered) -> Result<Stability> {
-        let (ledger, spoken) = Ledger::with_spoken(rendered)?;
-        let side = Side::new(rendered, &spoken);
+        let (ledger, sent_request) = Ledger::with_spoken(rendered)?;
+        let side = Side::new(rendered, &sent_request);
         let mut stability = Stability::empty(Basis::Assumed);
         let mut cut = false;
-        for tool in &spoken.tools {
+        for tool in &sent_request.tools {
             let tokens = ledger.tokenizer.count(&tool.json);
             let label = format!("the tool `{}`", tool.name);
             let block = Block { label, group: Group::Tools, tokens, stable: tokens, same: true };
             stability.push(block, &mut cut);
         }
-        if let Some(output) = &spoken.output {
+        if let Some(output) = &sent_request.output {
             let (label, tokens) = (OUTPUT.to_owned(), ledger.tokenizer.count(output));
             let block = Block { label, group: Group::Output, tokens, stable: tokens, same: true };
             stability.push(block, &mut cut);
         }
-        for message in &spoken.messages {
+        for message in &sent_request.messages {
             let tokens = tokens_of(&ledger.tokenizer, message);
             let spot = side.first_changing(message, |origin| changes(&Contributor::of(origin)));
             let stable = match spot {
@@ -225,8 +225,8 @@ impl Stability {
     /// text there; the value is meant.
     fn blame(
         &self,
-        (a, message): (&Side<'_>, Option<&SpokenMessage>),
-        (b, there): (&Side<'_>, Option<&SpokenMessage>),
+        (a, message): (&Side<'_>, Option<&SentMessage>),
+        (b, there): (&Side<'_>, Option<&SentMessage>),
         spot: MessagePosition,
     ) -> Option<Unstable> {
         let ours = message.and_then(|message| a.span_at(message, spot));
@@ -259,7 +259,7 @@ impl Stability {
 
     /// What the system gave shows before the first difference: today it is the same.
     fn find_passing(&mut self, side: &Side<'_>) {
-        for message in &side.spoken.messages {
+        for message in &side.sent_request.messages {
             let spot = side.first_changing(message, |origin| {
                 matches!(origin, Origin::Value { shown, .. }
                     if shown.iter().any(|shown| shown.layer == Some(Layer::System)))
@@ -343,7 +343,7 @@ fn changed(rendered: &Rendered, other: &Rendered) -> Vec<Shown> {
     names.into_iter().map(shown).collect()
 }
 
-fn group_of(message: &SpokenMessage) -> Group {
+fn group_of(message: &SentMessage) -> Group {
     match message.role {
         Role::System | Role::Developer => Group::System,
         _ => Group::Talk,

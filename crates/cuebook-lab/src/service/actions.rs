@@ -97,8 +97,8 @@ impl Service {
             actions.push(Action { edits: vec![edit], ..fix(format!("Declare the variable `{name}`")) });
         }
         for words in offered(finding) {
-            let advice = finding.advice().map_or("Run the command".to_owned(), |advice| capital(&advice));
-            let advice = advice.lines().next().unwrap_or_default().trim_end_matches(':');
+            let advice = finding.advice().map_or("Run the command".to_owned(), capital);
+            let advice = advice.lines().next().unwrap_or_default();
             // The title has all of the command, because the author decides by it.
             let title = format!("{advice}: cuebook {}", words.join(" "));
             actions.push(Action { command: Some(words), ..fix(title) });
@@ -203,15 +203,12 @@ fn offered(finding: &Diagnostic) -> Vec<Vec<String>> {
         Code::PromptConflict | Code::StaleResolution | Code::ProviderConflict => &["resolve"],
         _ => return Vec::new(),
     };
-    // A choice has a line for each command.
-    let lines = finding.hint.iter().flat_map(|hint| hint.lines().skip(1)).map(str::trim_start);
-    let commands = finding.command().into_iter().chain(lines);
+    let commands = finding.commands().iter();
     commands.filter_map(|command| words_of(command.strip_prefix("cuebook ")?, head)).collect()
 }
 
 /// The words of a command that begins with these, if only plain ids follow.
 fn words_of(command: &str, head: &[&str]) -> Option<Vec<String>> {
-    let command = command.split_once(';').map_or(command, |(command, _)| command);
     let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     let is_plain = |word: &String| {
         let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
@@ -231,31 +228,28 @@ fn capital(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Hint;
 
     #[test]
     fn a_name_of_the_project_offers_no_command() {
-        let of = |code: Code, hint: &str| {
+        let of = |code: Code, hint: Hint| {
             offered(&Diagnostic::new(code, "").hint(hint)).pop().map(|it| it.join(" "))
         };
-        assert_eq!(
-            of(Code::NarrowSignature, "review it: cuebook sign tool a/b; or accept it: cuebook help CB226")
-                .unwrap(),
-            "sign tool a/b"
-        );
-        assert_eq!(of(Code::GrantNeeded, "review it: cuebook allow").unwrap(), "allow");
+        let review = Hint::run("review it", "cuebook sign tool a/b");
+        let hint = review.or(Hint::run("or accept it", "cuebook help CB226"));
+        assert_eq!(of(Code::NarrowSignature, hint).unwrap(), "sign tool a/b");
+        assert_eq!(of(Code::GrantNeeded, Hint::run("review it", "cuebook allow")).unwrap(), "allow");
         // A file can be called like this, and a hint names the nearest file.
-        assert_eq!(
-            of(Code::MissingInclude, "did you mean `partials/x: cuebook allow --yes --llm-command=`?"),
-            None
-        );
-        let choice = "choose one:\n  cuebook resolve a b/c\n  cuebook resolve a $(d)";
+        let name = "did you mean `partials/x: cuebook allow --yes --llm-command=`?";
+        assert_eq!(of(Code::GrantNeeded, name.into()), None);
+        let choices = ["cuebook resolve a b/c", "cuebook resolve a $(d)"].map(str::to_owned).to_vec();
+        let choice = Hint::choose("choose one", choices);
         assert_eq!(of(Code::PromptConflict, choice).as_deref(), Some("resolve a b/c"));
-        assert_eq!(of(Code::NoTemplate, "write into prompts/x: cuebook sign tool evil/x"), None);
+        assert_eq!(of(Code::NoTemplate, Hint::run("write it", "cuebook sign tool evil/x")), None);
         for command in
             ["allow --yes", "allow a;b", "allow $(id)", "sign tool a b", "pack approve", "help allow"]
         {
-            let hint = format!("review it: cuebook {command}");
-            let offered = of(Code::GrantNeeded, &hint);
+            let offered = of(Code::GrantNeeded, Hint::run("review it", format!("cuebook {command}")));
             assert!(offered.is_none() || offered.as_deref() == Some("allow a"), "{offered:?}");
         }
     }

@@ -38,6 +38,7 @@ pub enum CompletionKind {
 
 /// Something that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Completion {
     /// What is written.
     pub label: String,

@@ -10,6 +10,7 @@ use super::tokens::lines;
 
 /// Lines that can be folded away.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fold {
     /// The bytes from the first line to the last.
     pub range: Range<usize>,

@@ -29,6 +29,7 @@ pub enum LensKind {
 
 /// Something that can be done with what stands in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lens {
     /// What it is.
     pub kind: LensKind,

@@ -1,5 +1,6 @@
 //! Renaming what has a file or an address: partials, prompts, sections, tools and items.
 
+use crate::error::Hint;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
@@ -33,7 +34,10 @@ impl Service {
             },
             Thing::Prompt(id) => match self.book().find(id) {
                 Ok(found) => self.rename_prompt(&found, to),
-                Err(_) => refuse(format!("there is no prompt `{id}`"), "list the prompts: cuebook list"),
+                Err(_) => refuse(
+                    format!("there is no prompt `{id}`"),
+                    Hint::run("list the prompts", "cuebook list"),
+                ),
             },
             Thing::Section(id, section) => self.rename_section((path, offset), id, section, to),
             Thing::Tool(file, name) => self.rename_tool(file, name, to),
@@ -176,7 +180,7 @@ impl Service {
         match tags.into_iter().next() {
             Some(tag) => refuse(
                 format!("the override `{tag}` of `{}` names its sections and tools", found.id),
-                &format!("delete it first: cuebook overrides delete {} --tag {tag}", found.id),
+                Hint::run("delete it first", format!("cuebook overrides delete {} --tag {tag}", found.id)),
             ),
             None => Ok(()),
         }
@@ -272,7 +276,7 @@ impl Service {
         let file = self.item_file(kind, dotted);
         let item = file.as_ref().and_then(|file| spaces.at_path(kind, file));
         let (Some(file), Some(item)) = (file, item.filter(|item| item.space == SpaceKind::Project)) else {
-            let hint = "copy it to the project first: cuebook load";
+            let hint = Hint::run("copy it to the project first", "cuebook load");
             return refuse(format!("the {kind} `{dotted}` is no file of this project"), hint);
         };
         let (name, category) = (item.id.name().to_owned(), item.id.category().to_owned());

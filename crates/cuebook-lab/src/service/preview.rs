@@ -14,6 +14,7 @@ use crate::variables::{Context, Scope, Variables};
 
 /// A rendered prompt.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Preview {
     /// The prompt's id.
     pub prompt: String,

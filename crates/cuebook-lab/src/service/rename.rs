@@ -7,7 +7,7 @@ use super::complete::local_names;
 use super::names::Thing;
 use super::{Location, Service};
 use crate::check::{Basis, CheckedPrompt, languages};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 use crate::files::Buffers;
 use crate::library::PROMPT_FILE;
 use crate::prepared::Prepared;
@@ -23,6 +23,7 @@ pub struct Edit {
 
 /// What a new name changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Renaming {
     /// Changes of files, under the paths that they have before they move.
     pub edits: Vec<Edit>,
@@ -65,7 +66,7 @@ impl Service {
             );
         }
         if let Some(id) = self.first_unreadable(path, &files, &thing) {
-            let hint = "correct it first, so that no use is missed: cuebook check";
+            let hint = Hint::run("correct it first, so that no use is missed", "cuebook check");
             return refuse(format!("the prompt `{id}` has an error and may use the same name"), hint);
         }
         if places.is_empty() {
@@ -188,7 +189,9 @@ impl Service {
             }
             if names(&after) != before {
                 let message = format!("`{}` uses `{name}` in a way that cannot be renamed", found.id);
-                return refuse(message, "rename it by hand, and run `cuebook check`");
+                let hint = Hint::command_line("rename it by hand, and run `cuebook check`")
+                    .for_programs("rename it by hand, and check the prompts");
+                return refuse(message, hint);
             }
         }
         Ok(())
@@ -209,6 +212,6 @@ fn files_at(place: &Path) -> Vec<PathBuf> {
     std::iter::once(place.to_owned()).chain(inside).filter(|path| !path.is_dir()).collect()
 }
 
-pub(super) fn refuse<T>(message: String, hint: &str) -> Result<T> {
+pub(super) fn refuse<T>(message: String, hint: impl Into<Hint>) -> Result<T> {
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }

@@ -10,6 +10,7 @@ use super::layout::{Piece, pieces, tags};
 
 /// A filter, test, function or macro whose arguments are being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Signature {
     /// The name with its parameters.
     pub label: String,

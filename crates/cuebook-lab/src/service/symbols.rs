@@ -32,6 +32,7 @@ pub enum SymbolKind {
 
 /// Something that has a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Symbol {
     /// Its name.
     pub name: String,

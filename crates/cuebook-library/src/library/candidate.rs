@@ -13,6 +13,7 @@ pub const TEMPLATE_FILE: &str = "template.md";
 pub const PROMPT_FILE: &str = "prompt.py";
 /// One place that offers an id.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The place, as in `user_data/packs/coding_pro/prompts/coding_system`.
     pub source: String,

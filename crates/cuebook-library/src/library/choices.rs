@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::manifest::VariableProvider;
 use super::resolution::{self, Resolution};
 use super::{Candidate, Library, PACKS};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, shell_word};
 
 /// Under which the choice between providers of a namespace is recorded: `provider.git`.
 pub const PROVIDER: &str = "provider.";
@@ -75,6 +75,7 @@ impl Library {
     }
 
     /// The packs that provide a namespace, each with the source by which its provider is chosen.
+    #[doc(hidden)]
     pub fn provider_sources(&self, namespace: &str) -> Result<Vec<(String, String)>> {
         let sourced = |(pack, provider): (String, VariableProvider)| {
             let source = provider_source(&pack, &provider);
@@ -91,8 +92,8 @@ impl Library {
         else {
             let message = format!("{wanted} does not provide `{namespace}`");
             let hint = match sources.is_empty() {
-                true => "no installed pack provides it: cuebook pack list".to_owned(),
-                false => format!("choose one of: {}", sources.join(", ")),
+                true => Hint::run("no installed pack provides it", "cuebook pack list"),
+                false => format!("choose one of: {}", sources.join(", ")).into(),
             };
             let diagnostic = Diagnostic::new(Code::UnknownSource, message).hint(hint);
             return Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources));
@@ -126,5 +127,30 @@ impl Library {
             }
             Ok(())
         })
+    }
+}
+
+/// The error for an id that several candidates offer.
+pub(super) fn conflict(
+    id: &str,
+    diagnostic: Diagnostic,
+    candidates: Vec<Candidate>,
+    recorded: Option<&Resolution>,
+) -> Error {
+    let choice = |candidate: &Candidate| {
+        format!("cuebook resolve {} {}", shell_word(id), shell_word(&candidate.source))
+    };
+    let choices: Vec<String> = candidates.iter().map(choice).collect();
+    let hint = if choices.is_empty() {
+        "install the pack again, or remove the entry from resolution.json".into()
+    } else {
+        Hint::choose("choose one; Cuebook records the choice", choices)
+    };
+    let error = Error::new(ErrorKind::PromptConflict, diagnostic.hint(hint))
+        .with("prompt_id", id)
+        .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>());
+    match recorded {
+        Some(resolution) => error.with("recorded", &resolution.source),
+        None => error,
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::environment::PromptsConfig;
 use super::mcp::McpConfig;
 use super::tools::{ToolsConfig, absolute_paths};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 use crate::files;
 use crate::items::{self, Spaces};
 use crate::json::quoted;
@@ -45,6 +45,7 @@ pub struct Config {
 /// `~/.ai/config/cuebook.toml`: the settings of a user, for all projects. A project that asks for more needs a grant.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct UserConfig {
     /// How far reading and rendering may go.
     pub limits: LimitsConfig,
@@ -295,7 +296,7 @@ impl Config {
             Diagnostic::new(Code::GrantNeeded, message)
                 .severity(Severity::Warning)
                 .file(CONFIG_FILE)
-                .hint("review what this project asks for: cuebook allow")
+                .hint(Hint::run("review what this project asks for", "cuebook allow"))
         })
     }
 

@@ -14,6 +14,7 @@ use crate::variables::Variables;
 
 /// What holds for every prompt that does not say otherwise. Permissions are not among it: each prompt asks for its own.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Defaults {
     /// Values, below those of every other layer.
     pub variables: Variables,

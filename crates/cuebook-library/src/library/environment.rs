@@ -16,6 +16,7 @@ use crate::trust::{Granted, Grants, Request};
 /// `[prompts]` of the user's settings.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct PromptsConfig {
     /// Environment variables that prompts of all projects may read.
     pub env: Vec<String>,

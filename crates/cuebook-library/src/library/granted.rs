@@ -204,11 +204,13 @@ impl Library {
     }
 
     /// What the user granted this project.
+    #[doc(hidden)]
     pub fn grants(&self) -> Result<Grants> {
         Grants::of(self.spaces())
     }
 
     /// Everything that the project asks for, granted or not.
+    #[doc(hidden)]
     pub fn requests(&self) -> Result<Vec<Request>> {
         let asked = self.requested_settings()?;
         let mut requests: Vec<Request> = asked.requests.iter().map(|(_, request)| request.clone()).collect();

@@ -26,6 +26,7 @@ use crate::source::Source;
 
 /// What kind of pack it is, for people who choose one; the engine treats all of them alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum PackKind {
     /// Prompts of any kind; also where nothing is said.
     #[default]
@@ -64,6 +65,7 @@ impl PackKind {
 
 /// A Python file that gives variables under a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VariableProvider {
     /// The file, relative to the pack's folder.
     pub file: String,
@@ -81,6 +83,7 @@ pub struct VariableProvider {
 
 /// What the pack proposes to stand in for: from what is there to what the pack brings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Replaces {
     /// Prompts, by id.
     pub prompts: IndexMap<String, String>,

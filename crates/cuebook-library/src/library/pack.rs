@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use super::archive::ArchiveLimits;
 use super::manifest::{Manifest, VariableProvider};
 use super::{Library, PACKS, PROMPT_FILE, Vocab, portable};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 use crate::files::{self, Lock};
 use crate::notation;
 use crate::prompt::Permissions;
@@ -37,6 +37,7 @@ const ASIDE: &str = "aside";
 
 /// A pack that is installed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct InstalledPack {
     /// Its id, which is the name of its folder.
     pub id: String,
@@ -63,6 +64,7 @@ pub struct FileChange {
 
 /// A Python file of a pack, for a user who is asked to approve it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct PackCode {
     /// Its path inside the pack.
     pub path: String,
@@ -142,6 +144,7 @@ impl Drop for Staging {
 
 impl Library {
     /// The folder that packs are installed in.
+    #[doc(hidden)]
     pub fn packs_folder(&self) -> PathBuf {
         self.root.join(PACKS)
     }
@@ -165,11 +168,13 @@ impl Library {
     }
 
     /// The file in the user's space that holds the approvals of this project's packs.
+    #[doc(hidden)]
     pub fn approvals_file(&self) -> Option<ApprovalsFile> {
         ApprovalsFile::of(self.spaces())
     }
 
     /// A file `approvals.json` of the project, which counts for nothing: a clone could bring its own approvals.
+    #[doc(hidden)]
     pub fn unused_approvals(&self) -> Option<Diagnostic> {
         let path = self.packs_folder().join("approvals.json");
         path.is_file().then(|| {
@@ -177,7 +182,7 @@ impl Library {
             Diagnostic::new(Code::BadApprovals, message)
                 .severity(Severity::Warning)
                 .file(self.name(&path))
-                .hint("delete the file; approve packs with: cuebook pack approve PACK")
+                .hint(Hint::run("delete the file; approve packs with", "cuebook pack approve PACK"))
         })
     }
 
@@ -213,6 +218,7 @@ impl Library {
     }
 
     /// The manifest of a pack, and what is odd about it or about the files that it speaks of.
+    #[doc(hidden)]
     pub fn inspect_pack(&self, id: &str) -> Result<(Manifest, Vec<Diagnostic>)> {
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
@@ -228,6 +234,7 @@ impl Library {
     }
 
     /// The same of a pack that lies anywhere, such as one that is still being written.
+    #[doc(hidden)]
     pub fn inspect_pack_at(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
         let (manifest, mut findings) = self.read_manifest(folder)?;
         findings.extend(manifest.verify_contents(folder, &self.name(folder), self.claims()));
@@ -242,13 +249,14 @@ impl Library {
         }
         let ids = self.pack_ids()?;
         let hint = did_you_mean(&nearest(id, ids.iter().map(String::as_str)))
-            .unwrap_or_else(|| "list the packs: cuebook pack list".into());
+            .map_or_else(|| Hint::run("list the packs", "cuebook pack list"), Hint::from);
         let diagnostic =
             Diagnostic::new(Code::PackNotFound, format!("no pack `{id}` is installed")).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic))
     }
 
     /// The vocabulary that a pack has in a file of its own.
+    #[doc(hidden)]
     pub fn pack_vocab_file(&self, id: &str) -> Result<Option<Arc<Source>>> {
         let folder = self.packs_folder().join(id);
         let path = folder.join("vocab.json");
@@ -280,6 +288,7 @@ impl Library {
 
     /// The variable providers of all packs, by pack. Each manifest that is looked at is passed to `seen`.
     /// A pack whose manifest cannot be read provides nothing, and keeps no other from it.
+    #[doc(hidden)]
     pub fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Providers> {
         let (mut providers, mut broken) = (Vec::new(), Vec::new());
         for id in self.pack_ids()? {
@@ -307,6 +316,7 @@ impl Library {
     }
 
     /// What is wrong with the file of a pack's provider.
+    #[doc(hidden)]
     pub fn provider_problems(&self, folder: &Path, name: &str, file: &str) -> Vec<Diagnostic> {
         let read = || {
             let name = format!("{name}/{file}");
@@ -362,11 +372,13 @@ impl Library {
     }
 
     /// Whether the code of a pack with this content may run.
+    #[doc(hidden)]
     pub fn approval_of(&self, id: &str, content: &ContentDigest) -> Result<Approval> {
         approval::status(self.approvals_file().as_ref(), id, content)
     }
 
     /// The Python files of a pack, for a user who is asked to approve them, and the content that they are part of.
+    #[doc(hidden)]
     pub fn pack_code(&self, id: &str) -> Result<(Vec<PackCode>, ContentDigest)> {
         // No process may exchange the pack between the digest and the text that is shown for it.
         let _lock = self.lock_packs()?;
@@ -400,6 +412,7 @@ impl Library {
     }
 
     /// What changed in a pack since it was approved, file by file.
+    #[doc(hidden)]
     pub fn changes_since_approval(&self, id: &str, content: &ContentDigest) -> Result<Vec<FileChange>> {
         let Approval::Changed { added, removed, changed } = self.approval_of(id, content)? else {
             return Ok(Vec::new());

@@ -15,6 +15,7 @@ use crate::trust;
 impl Library {
     /// Reads a text file that a user or an editor names. It must be a plain file of limited size, and below the project no
     /// link may lead out of it.
+    #[doc(hidden)]
     pub fn read_named(&self, path: &Path) -> Result<Arc<Source>> {
         let name = self.name(path);
         let absolute = std::path::absolute(path).map_err(|error| files::io_error(&name, &error))?;

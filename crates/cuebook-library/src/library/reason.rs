@@ -4,6 +4,7 @@ use super::{Resolution, SHARED};
 
 /// Why a candidate was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reason {
     /// No other place offers the id.
     Only,

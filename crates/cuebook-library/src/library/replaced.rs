@@ -9,6 +9,7 @@ use crate::trust::{Power, Request};
 
 /// A tool of a pack that replaces another tool.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ReplacedTool {
     /// The pack.
     pub pack: String,
@@ -23,6 +24,7 @@ const TOOL: &str = "tool.";
 
 impl Library {
     /// The tool that replaces another one, as `resolution.json` records it. It counts only if the user granted the request.
+    #[doc(hidden)]
     pub fn replaced_tool(&self, id: &ItemId) -> Result<Option<ReplacedTool>> {
         let choice = self.resolutions()?.get(&format!("{TOOL}{id}"));
         choice.map_or(Ok(None), |choice| self.replacement(id.as_str(), &choice))

@@ -2,6 +2,7 @@
 //!
 //! The file belongs to the user and is reviewed in git, so it keeps its order and other entries in it.
 
+use crate::error::Hint;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::source::{Place, Source};
 
 /// One recorded choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Resolution {
     /// The chosen candidate's source.
     pub source: String,
@@ -42,9 +44,9 @@ impl Resolutions {
         let document = Document::parse(source, Code::BadResolution, ErrorKind::Config)?;
         let mut problems = Problems::new(&document);
         for (id, entry) in document.object()? {
-            let hint = format!(
-                "fix the entry, or remove it and choose again: cuebook resolve {} SOURCE",
-                shell_word(id)
+            let hint = Hint::run(
+                "fix the entry, or remove it and choose again",
+                format!("cuebook resolve {} SOURCE", shell_word(id)),
             );
             let Json::Object(fields) = entry else {
                 let what = format!("the choice for {}", quoted(id));

@@ -15,6 +15,7 @@ use crate::source::Source;
 
 /// What kind of place it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum RootKind {
     /// `user_data/shared/prompts`
     Shared,

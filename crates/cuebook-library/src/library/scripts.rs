@@ -12,7 +12,7 @@ use crate::sha256::{Sha256, hex};
 use super::Library;
 use super::manifest::{Manifest, VariableProvider};
 use super::pack::MANIFEST;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files::{self, Stamp};
 use crate::source::{Place, Source};
 use crate::trust::Approval;
@@ -286,18 +286,18 @@ fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
         Approval::Changed { .. } => format!("the pack `{pack}` has changed since you approved its code"),
         _ => format!("you have not approved the code of the pack `{pack}`"),
     };
-    let mut hint = String::new();
+    let mut differs = String::new();
     let mut error_fields = Vec::new();
     if let Approval::Changed { added, removed, changed } = approval {
         for (word, files) in [("new", added), ("gone", removed), ("changed", changed)] {
             if !files.is_empty() {
-                hint.push_str(&format!("{word}: {}\n", files.join(", ")));
+                differs.push_str(&format!("{word}: {}\n", files.join(", ")));
             }
         }
         error_fields =
             vec![("added", added.clone()), ("removed", removed.clone()), ("changed", changed.clone())];
     }
-    hint.push_str(&format!("review and approve it: cuebook pack approve {pack}"));
+    let hint = Hint::run(format!("{differs}review and approve it"), format!("cuebook pack approve {pack}"));
     let mut diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(file.place.clone()).hint(hint);
     if file.place.file() != file.name {
         diagnostic = diagnostic.label(format!("needs {}", file.name));

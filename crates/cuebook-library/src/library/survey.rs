@@ -22,6 +22,7 @@ pub struct Survey {
 
 impl Library {
     /// Looks at all places. Reads no file.
+    #[doc(hidden)]
     pub fn survey(&self) -> Result<Survey> {
         let roots = self.roots()?;
         let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();

@@ -7,6 +7,7 @@ use serde::Deserialize;
 /// How tools run.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ToolsConfig {
     /// Whether tools that a model calls run in the sandbox.
     #[serde(rename = "sandbox", alias = "fence")]

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::Library;
 use super::id::normalize_id;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, MAX_FINDINGS, Problems, quoted};
@@ -134,6 +134,7 @@ impl Vocab {
 
 impl Library {
     /// The user's vocabulary, if there is one. One that a setting names must be there.
+    #[doc(hidden)]
     pub fn user_vocab(&self) -> Result<Option<Arc<Source>>> {
         let config = self.config()?;
         let path = self.vocab_path()?;
@@ -199,7 +200,8 @@ pub fn idle(source: &Arc<Source>, offers: impl Fn(&str) -> bool, ids: &[&str]) -
         if !offers(id) {
             let near = did_you_mean(&nearest(id, ids.iter().copied()));
             let message = format!("the aliases of {} have no prompt", quoted(id));
-            let hint = near.unwrap_or_else(|| "use the id of an existing prompt: cuebook list".to_owned());
+            let hint = near
+                .map_or_else(|| Hint::run("use the id of an existing prompt", "cuebook list"), Hint::from);
             found.push(warning(message).at(document.key_place(&[Key(name)])).hint(hint));
             continue;
         }

@@ -177,6 +177,7 @@ pub(crate) fn body(source: &Arc<Source>) -> Result<Arc<Source>> {
 }
 
 /// A file of an older version in the words of Prompty 2.
+#[non_exhaustive]
 pub struct Migrated {
     /// Its front matter. References stay as they were written.
     pub front: Map<String, Json>,

@@ -29,6 +29,7 @@ pub struct Overrides {
 
 /// One override, of whatever kind.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Override {
     /// Of a section.
     Section(SectionOverride),

@@ -9,7 +9,7 @@ use super::descriptor::{Descriptor, TaskExampleEntry, ToolEntry};
 use super::entry::{
     Overrides, SectionOverride, TaskExampleChange, TaskExampleOverride, ToolExampleChange, ToolOverride,
 };
-use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Hint, did_you_mean, nearest};
 use crate::json::quoted;
 use crate::source::Place;
 
@@ -47,8 +47,11 @@ impl Resolved {
                 more => format!("{more} more overrides are stale"),
             };
             let diagnostic = Diagnostic::new(Code::StaleOverride, message).hint(
-                "if the whole prompt has changed, delete the file and create it again with cuebook overrides \
+                Hint::command_line(
+                    "if the whole prompt has changed, delete the file and create it again with cuebook overrides \
                      seed",
+                )
+                .for_programs("if the whole prompt has changed, delete the file and create it again"),
             );
             findings.push(match &next.place {
                 Some(place) => diagnostic.file(place.file()),
@@ -78,6 +81,7 @@ impl Resolved {
 
 /// An override that was left out, because its original is another one now or is gone.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Stale {
     /// What it is about.
     pub what: Target,
@@ -93,6 +97,7 @@ pub struct Stale {
 
 /// What an override is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// A section, by its path.
     Section(Vec<String>),

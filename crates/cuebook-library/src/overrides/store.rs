@@ -20,7 +20,7 @@ use super::entry::{Override, Overrides, SectionOverride, TaskExampleChange, Tool
 use super::file;
 use super::names::Names;
 use super::resolve::{Resolved, Stale, Target, fit};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 use crate::files::{self, Lock, Stamp};
 use crate::json::quoted;
 use crate::source::Source;
@@ -57,6 +57,7 @@ pub struct Originals {
 
 /// A file of a store, for a list.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct OverrideFile {
     /// Where it lies.
     pub path: PathBuf,
@@ -346,8 +347,10 @@ impl Store {
         if text.len() as u64 > self.limit {
             let message =
                 format!("the overrides would need {} bytes, but the limit is {}", text.len(), self.limit);
-            let hint =
-                "override less, or raise `limits.file_size` in cuebook.toml, and grant it: cuebook allow";
+            let hint = Hint::run(
+                "override less, or raise `limits.file_size` in cuebook.toml, and grant it",
+                "cuebook allow",
+            );
             let diagnostic = Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }

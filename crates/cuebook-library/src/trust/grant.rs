@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, printable, shell_word};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, printable, shell_word};
 use crate::files::{self, Lock};
 use crate::items::{Spaces, user_name};
 
@@ -132,9 +132,9 @@ impl Request {
         }
         let hint = match self.power {
             Power::Interpreter | Power::Env => {
-                format!("review it: cuebook allow {}", printable(&shell_word(&self.subject)))
+                Hint::run("review it", format!("cuebook allow {}", printable(&shell_word(&self.subject))))
             }
-            _ => "review what this project asks for: cuebook allow".to_owned(),
+            _ => Hint::run("review what this project asks for", "cuebook allow"),
         };
         Diagnostic::new(Code::GrantNeeded, message).hint(hint)
     }
@@ -299,9 +299,11 @@ fn read(path: &Path, name: &str) -> Result<Option<Record>> {
     }
     let source = files::read_text(path, name, LARGEST)?;
     let record = serde_json::from_str(source.text()).map_err(|error| {
-        let diagnostic = Diagnostic::new(Code::BadGrants, format!("invalid grants: {error}"))
-            .file(name)
-            .hint("delete the file, then run `cuebook allow` again");
+        let diagnostic =
+            Diagnostic::new(Code::BadGrants, format!("invalid grants: {error}")).file(name).hint(
+                Hint::command_line("delete the file, then run `cuebook allow` again")
+                    .for_programs("delete the file"),
+            );
         Error::new(ErrorKind::Config, diagnostic)
     })?;
     Ok(Some(record))

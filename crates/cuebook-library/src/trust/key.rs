@@ -11,7 +11,7 @@ use super::ed25519::{Signing, Verifying};
 use crate::limits::KEY_BYTES;
 use crate::sha256::{Sha256, hex};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::items::{Spaces, user_name};
 
@@ -30,8 +30,13 @@ impl PublicKey {
     /// Reads a key in PEM. A weak one, for which anybody could make signatures, is refused.
     pub fn from_pem(pem: &str) -> Result<PublicKey> {
         let key = Verifying::from_pem(pem.trim())?.ok_or_else(|| {
-            bad("not a public Ed25519 key in PEM")
-                .hint("a key begins with `-----BEGIN PUBLIC KEY-----`: cuebook keys export prints one")
+            bad("not a public Ed25519 key in PEM").hint(
+                Hint::command_line(
+                    "a key begins with `-----BEGIN PUBLIC KEY-----`: cuebook keys export prints one",
+                )
+                .for_programs("a key begins with `-----BEGIN PUBLIC KEY-----`")
+                .with_command("cuebook keys export"),
+            )
         });
         PublicKey::of(key.map_err(integrity)?)
     }
@@ -109,13 +114,13 @@ impl SigningKey {
         let (path, name) = private_file(spaces)?;
         let found = files::look(&path).map_err(|error| files::io_error(&name, &error))?;
         let Some(metadata) = found else {
-            let hint = "create one: cuebook keys generate";
+            let hint = Hint::run("create one", "cuebook keys generate");
             return Err(integrity(bad("No signing key found").file(name).hint(hint)));
         };
         if is_open_to_others(&metadata) {
             let message = "other users can read this private key, so they may have copied it";
-            let hint =
-                format!("chmod 600 {}; or create a new one: cuebook keys generate --replace", path.display());
+            let hint = Hint::from(format!("chmod 600 {}", path.display()))
+                .or(Hint::run("or create a new one", "cuebook keys generate --replace"));
             return Err(integrity(bad(message).file(name).hint(hint)));
         }
         let source = files::read_text(&path, &name, KEY_BYTES)?;
@@ -130,7 +135,9 @@ impl SigningKey {
         let (path, name) = private_file(spaces)?;
         let found = path.symlink_metadata().is_ok();
         if found && !replace {
-            let hint = "keep it, or pass --replace; its signatures stay valid as long as you trust it";
+            let hint = Hint::command_line("keep it, or pass --replace")
+                .for_programs("keep it")
+                .or("its signatures stay valid as long as you trust it");
             return Err(integrity(bad("a signing key already exists").file(name).hint(hint)));
         }
         let written = self.key.with_pem(|pem| write_private(&path, pem));

@@ -56,6 +56,7 @@ pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Requ
 
 /// A program that lies in a project.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ProjectProgram {
     /// What a user grants.
     pub request: Request,

@@ -18,6 +18,7 @@ pub(crate) const FILE: &str = "config/trust.toml";
 /// What a user has decided about trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct TrustSettings {
     /// Whether signatures count that cover only a part of their file, as Rye makes them for directives.
     pub narrow_signatures: NarrowSignatures,

@@ -23,7 +23,7 @@ use super::key::{PublicKey, SigningKey};
 use super::line::{Split, Style, is_hex};
 use super::settings::{self, ProjectKeys, TrustSettings};
 use super::sign::sign_as_rye;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{SpaceKind, Spaces, system_files, user_name};
 use crate::limits::KEY_BYTES;
@@ -38,6 +38,7 @@ const LONGEST: usize = 8;
 
 /// A key of a trust store.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TrustedKey {
     /// The key.
     pub key: PublicKey,
@@ -53,6 +54,7 @@ pub struct TrustedKey {
 
 /// A file of a trust store, and whether it counts.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TrustEntry {
     /// The fingerprint that the file is named after.
     pub fingerprint: String,
@@ -235,7 +237,7 @@ impl Stores {
             return if theirs { Err(not_vouched(key, message)) } else { Ok(None) };
         };
         if split.hash() != line.hash {
-            let hint = "if you changed it, add the key again: cuebook trust add";
+            let hint = Hint::run("if you changed it, add the key again", "cuebook trust add");
             return Err(bad(&key.file, "the file changed after it was signed", hint));
         }
         // A signature of an item is no signature of a key, whatever the item holds.
@@ -361,7 +363,7 @@ impl Stores {
                 }
             };
             let near = did_you_mean(&nearest(fingerprint, known.iter().map(String::as_str)));
-            let hint = near.unwrap_or_else(|| "list the keys: cuebook trust list".to_owned());
+            let hint = near.map_or_else(|| Hint::run("list the keys", "cuebook trust list"), Hint::from);
             let diagnostic = Diagnostic::new(Code::BadTrust, message).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         };
@@ -410,13 +412,17 @@ fn read(bytes: &[u8], fingerprint: &str, space: SpaceKind, name: &str) -> Result
     let source = files::source_from_bytes(bytes.to_vec(), name)?;
     let file: KeyFile = toml::from_str(source.text()).map_err(|error| {
         toml_error(&source, Code::BadTrust, ErrorKind::Integrity, &error)
-            .map(|found| found.hint("add the key again: cuebook trust add"))
+            .map(|found| found.hint(Hint::run("add the key again", "cuebook trust add")))
     })?;
     let key = PublicKey::from_pem(&file.public_key.pem)
         .map_err(|error| wrong(name, format!("its key is invalid: {}", error.diagnostic().message)))?;
     if key.fingerprint() != fingerprint || file.fingerprint != fingerprint {
         let message = format!("the fingerprint of the key in this file is {}", key.fingerprint());
-        return Err(bad(name, &message, "delete the file, and add the key again: cuebook trust add"));
+        return Err(bad(
+            name,
+            &message,
+            Hint::run("delete the file, and add the key again", "cuebook trust add"),
+        ));
     }
     let owner = Some(file.owner).filter(|owner| !owner.is_empty());
     Ok(TrustedKey { key, owner, space, file: name.to_owned(), signed_by: None })
@@ -426,16 +432,16 @@ pub(super) fn note(found: &mut Found, path: &Path) {
     found.depends.push((path.to_owned(), Stamp::of(path)));
 }
 
-fn bad(file: &str, message: &str, hint: &str) -> Error {
+fn bad(file: &str, message: &str, hint: impl Into<Hint>) -> Error {
     let diagnostic = Diagnostic::new(Code::BadTrust, message).file(file).hint(hint);
     Error::new(ErrorKind::Integrity, diagnostic)
 }
 
 fn wrong(file: &str, message: String) -> Error {
-    bad(file, &message, "delete the file, and add the key again: cuebook trust add")
+    bad(file, &message, Hint::run("delete the file, and add the key again", "cuebook trust add"))
 }
 
 fn not_vouched(key: &TrustedKey, message: &str) -> Error {
-    let hint = "if you know the owner of the key, add it to your own store: cuebook trust add";
+    let hint = Hint::run("if you know the owner of the key, add it to your own store", "cuebook trust add");
     bad(&key.file, message, hint)
 }

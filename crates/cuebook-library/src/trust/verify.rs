@@ -16,7 +16,7 @@ use super::seen::SeenItems;
 use super::settings::NarrowSignatures;
 use super::sign::style;
 use super::store::{Found, Stores, TrustEntry, TrustedKey};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, shell_word};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, shell_word};
 use crate::files::Stamp;
 use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces, Verifier};
 use crate::sha256::{Sha256, hex};
@@ -27,6 +27,7 @@ const MAX_REMEMBERED: usize = 64 << 20;
 
 /// What is known of an item that was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verified {
     /// SHA-256 of the file without its signature line, in hexadecimal digits. If the signature is narrow, of what it
     /// covers.
@@ -248,7 +249,7 @@ impl Trust {
         let counting = signer.filter(counts);
         if space == SpaceKind::Project && counting.is_none() {
             let message = "Cuebook uses a key in a project only if a key that you trust signed it";
-            let hint = "trust your own key first: cuebook keys export | cuebook trust add -";
+            let hint = Hint::run("trust your own key first", "cuebook keys export | cuebook trust add -");
             return Err(Error::new(ErrorKind::Integrity, Diagnostic::new(Code::BadKey, message).hint(hint)));
         }
         self.stores.add(space, key, owner, counting, now)
@@ -338,9 +339,9 @@ impl Trust {
             return Ok(*line.signed_at > *newest);
         }
         let message = format!("{} is older than a version that you used before", subject.name);
-        let hint = format!(
-            "get the version signed at {newest}, or accept this one: {} --accept-older",
-            subject.verify_command()
+        let hint = Hint::run(
+            format!("get the version signed at {newest}, or accept this one"),
+            format!("{} --accept-older", subject.verify_command()),
         );
         let diagnostic = Diagnostic::new(Code::OlderVersion, message).hint(hint);
         Err(subject.error(diagnostic).with("signed_at", &line.signed_at).with("newest", newest))
@@ -364,10 +365,8 @@ impl Trust {
                 return Ok(true);
             }
             let message = format!("the signature of {} covers only a part of it", subject.name);
-            let hint = format!(
-                "review the file, then sign it: {}; or accept such signatures: cuebook help CB226",
-                subject.sign_command()
-            );
+            let hint = Hint::run("review the file, then sign it", subject.sign_command())
+                .or(Hint::run("or accept such signatures", "cuebook help CB226"));
             let diagnostic = Diagnostic::new(Code::NarrowSignature, message).hint(hint);
             return Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint));
         }
@@ -417,12 +416,13 @@ impl Trust {
                     "the content is unchanged since it was signed; Cuebook ignores the key in {file}: {}",
                     diagnostic.message
                 )
+                .into()
             }
-            None => {
-                "the content is unchanged since it was signed; if you know the owner of the key: cuebook \
-                 trust add KEY.pem"
-                    .to_owned()
-            }
+            None => Hint::from("the content is unchanged since it was signed").or(Hint::run(
+                "if you know the owner of the key",
+                "cuebook trust add KEY.pem",
+            )
+            .for_programs("if you know the owner of the key, trust it")),
         };
         let diagnostic = Diagnostic::new(Code::UntrustedKey, message).hint(hint);
         Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint).with("intact", true))

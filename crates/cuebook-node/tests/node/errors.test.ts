@@ -28,6 +28,7 @@ test("an error has its place, and its report is that of the command line", () =>
   assert.ok(error.report.startsWith(`error[${error.code}]: ${error.message}`));
   assert.ok(error.report.includes("prompts/p/template.md:2:") && error.report.includes(error.hint!));
   assert.match(error.hint!, /upper/);
+  assert.deepEqual([error.advice, error.commands], [error.hint, []]);
   // The call is in the stack, and an uncaught error shows the code and the hint.
   assert.match(error.stack!, /errors\.test/);
   assert.match(inspect(error), new RegExp(`code: '${error.code}'`));

@@ -96,6 +96,7 @@ impl OutputSpec {
     /// let spec = OutputSpec::of::<Summary>()?;
     /// let summary: Summary = spec.parse_as("Here you are:\n```json\n{\"title\": \"Ada\", \"views\": \"42\"}\n```")?;
     /// assert_eq!(summary.views, 42);
+    /// let tree = cuebook::sections::Tree::builder("desk", "summary").output(spec);
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn of<T: Described>() -> Result<OutputSpec> {

@@ -35,6 +35,7 @@ pub use usage::Usage;
 
 /// What the model answered.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Reply {
     /// Text.
     Text(String),

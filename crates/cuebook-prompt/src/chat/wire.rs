@@ -32,7 +32,7 @@ use serde_json::Value as Json;
 use self::system::{media_to_the_user, things};
 use super::Message;
 pub use super::api::Api;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::prompt::{Model, Property, Tools};
 use draft::{Draft, WrittenBody};
 pub use round::Wire;
@@ -52,6 +52,7 @@ pub struct Request<'a> {
 
 /// The body of a request as the bytes that are sent.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Payload {
     /// The body as JSON.
     pub bytes: Vec<u8>,
@@ -106,9 +107,10 @@ fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(WrittenBody<'_>) 
         let message = format!("the prompt names no model, but {} needs one", api.title());
         return Err(Error::new(
             ErrorKind::Wire,
-            Diagnostic::new(Code::UnsupportedContent, message)
-                .hint(NAME_A_MODEL)
-                .advice_for_programs("name one in the prompt, or with `model` in the context"),
+            Diagnostic::new(Code::UnsupportedContent, message).hint(
+                Hint::command_line(NAME_A_MODEL)
+                    .for_programs("name one in the prompt, or with `model` in the context"),
+            ),
         ));
     }
     let mut draft = draft;

@@ -85,6 +85,7 @@ pub struct Tool {
 
 /// The kinds of tools.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum ToolKind {
     /// A function of the host.
     Function {

@@ -10,7 +10,7 @@
 //! The name of a file has no colon, so nothing can be both.
 
 use super::engine::Loader;
-use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Hint, did_you_mean, nearest};
 
 /// What an address names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +87,12 @@ pub(super) fn missing(names: &[String], includes: bool, loader: &dyn Loader) -> 
         Some(section) => format!("no prompt `{}` with a section `{section}` found", address.id),
         None => format!("no {what} `{}` found", address.id),
     };
-    let hint = did_you_mean(&loader.suggestions(name)).unwrap_or_else(|| match address.kind {
-        Kind::Prompt => "list the prompts: cuebook list".to_owned(),
-        Kind::Directive => format!("its path would be .ai/directives/{}.md", address.id),
-        Kind::Knowledge => format!("its path would be .ai/knowledge/{}.md", address.id),
-    });
+    let hint =
+        did_you_mean(&loader.suggestions(name)).map(Hint::from).unwrap_or_else(|| match address.kind {
+            Kind::Prompt => Hint::run("list the prompts", "cuebook list"),
+            Kind::Directive => format!("its path would be .ai/directives/{}.md", address.id).into(),
+            Kind::Knowledge => format!("its path would be .ai/knowledge/{}.md", address.id).into(),
+        });
     Some(Diagnostic::new(Code::MissingInclude, message).hint(hint))
 }
 

@@ -39,6 +39,7 @@ use self::run::{Run, Stop};
 use self::tree::Program as Tree;
 use self::value::Value;
 use super::engine::{Compiled, Engine, Job, Loader, Outline, Output};
+use super::include_depth::check_depth;
 use super::jinja::errors::{output_too_large, too_late};
 use super::jinja::included_prompts;
 use super::jinja::missing_template;
@@ -236,7 +237,7 @@ impl Program {
         }
         let (units, frames) = (Arc::new(units), mark_frames());
         let program = Program { units, names, trees, links, included_prompts, hosts, own, frames, metadata };
-        program.check_depth(settings.include_depth)?;
+        check_depth(&program.units, &program.names, &program.links, settings.include_depth)?;
         Ok(program)
     }
 
@@ -255,30 +256,6 @@ impl Program {
 
     fn source(&self, unit: u32) -> &Arc<Source> {
         self.units[unit as usize].source()
-    }
-
-    /// Breadth first from the main template, so that the first unit beyond the limit is found by its shortest way.
-    fn check_depth(&self, limit: usize) -> Result<()> {
-        let mut depth: HashMap<u32, usize> = HashMap::from([(0, 0)]);
-        let mut queue = VecDeque::from([0u32]);
-        while let Some(unit) = queue.pop_front() {
-            let level = depth[&unit] + 1;
-            for (index, reference) in self.names[unit as usize].references.iter().enumerate() {
-                let Some(target) = self.link(unit, index).filter(|target| !depth.contains_key(target)) else {
-                    continue;
-                };
-                if level > limit {
-                    let message = format!("templates include each other more than {limit} deep");
-                    let diagnostic = Diagnostic::new(Code::TooDeep, message)
-                        .at(self.source(unit).place(reference.range.clone()))
-                        .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow");
-                    return Err(Error::new(ErrorKind::Limit, diagnostic));
-                }
-                depth.insert(target, level);
-                queue.push_back(target);
-            }
-        }
-        Ok(())
     }
 }
 

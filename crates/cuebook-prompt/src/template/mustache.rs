@@ -47,6 +47,7 @@ use self::item::Item;
 use self::run::{Run, Stop};
 use self::tree::{Node, Slice};
 use super::engine::Compiled;
+use super::include_depth::check_depth;
 use super::jinja::errors::{output_too_large, too_late};
 use super::jinja::included_prompts;
 use super::jinja::names::{Names, ReferenceKind};
@@ -299,7 +300,7 @@ impl Program {
         }
         let units = Arc::new(units);
         let program = Program { units, names, trees, links, index, included_prompts, hosts, own, entered };
-        program.check_depth(settings.include_depth)?;
+        check_depth(&program.units, &program.names, &program.links, settings.include_depth)?;
         Ok(program)
     }
 
@@ -341,31 +342,6 @@ impl Program {
 
     fn unit_named(&self, name: &str) -> Option<u32> {
         self.index.get(name).copied()
-    }
-
-    /// Breadth first from the main template, so that the first unit beyond the limit is found by its shortest way.
-    fn check_depth(&self, limit: usize) -> Result<()> {
-        let mut depth: HashMap<u32, usize> = HashMap::from([(0, 0)]);
-        let mut queue = VecDeque::from([0u32]);
-        while let Some(unit) = queue.pop_front() {
-            let level = depth[&unit] + 1;
-            let names = &self.names[unit as usize];
-            for (index, reference) in names.references.iter().enumerate() {
-                let Some(target) = self.link(unit, index).filter(|target| !depth.contains_key(target)) else {
-                    continue;
-                };
-                if level > limit {
-                    let message = format!("templates include each other more than {limit} deep");
-                    let diagnostic = Diagnostic::new(Code::TooDeep, message)
-                        .at(self.source(unit).place(reference.range.clone()))
-                        .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow");
-                    return Err(Error::new(ErrorKind::Limit, diagnostic));
-                }
-                depth.insert(target, level);
-                queue.push_back(target);
-            }
-        }
-        Ok(())
     }
 }
 

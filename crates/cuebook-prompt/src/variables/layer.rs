@@ -68,6 +68,7 @@ impl Layer {
 /// Who exactly supplied a value, where the layer alone does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Supplier {
     /// A hook of a prompt.
     Hook {

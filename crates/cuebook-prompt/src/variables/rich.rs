@@ -46,6 +46,7 @@ impl NonceSource for FixedNonces {
 
 /// A rich input of one render.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RichInput {
     /// Its name.
     pub name: String,

@@ -110,6 +110,7 @@ impl Declared {
 
 /// What variable providers gave, and which.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Provided {
     /// The values by name.
     pub values: Variables,

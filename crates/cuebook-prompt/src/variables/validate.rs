@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::{Layer, Scope, Supplier};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, nearest};
 use crate::json::type_of;
 use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
@@ -149,22 +149,22 @@ fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
         Some(description) => format!("the required variable `{name}` is missing ({description})"),
         None => format!("the required variable `{name}` is missing"),
     };
+    let pass = |text: String| Hint::command_line(text).for_programs(format!("give `{name}` a value"));
     let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
-        Some(similar) => format!("`{similar}` has a value: did you mean `{name}`?"),
+        Some(similar) => format!("`{similar}` has a value: did you mean `{name}`?").into(),
         None if variable.rich == Some(Rich::Thread) => {
-            format!("pass --var {name}:='[{{\"role\": \"user\", \"content\": \"…\"}}]'")
+            pass(format!("pass --var {name}:='[{{\"role\": \"user\", \"content\": \"…\"}}]'"))
         }
-        None if variable.rich.is_some() => format!("pass --var {name}=URL, or --file {name}=PATH"),
+        None if variable.rich.is_some() => pass(format!("pass --var {name}=URL, or --file {name}=PATH")),
         None if variable.kind == Type::String || variable.kind == Type::Any => {
-            format!("pass --var {name}=TEXT")
+            pass(format!("pass --var {name}=TEXT"))
         }
-        None => format!("pass --var {name}:=JSON with {} {}", article(variable.kind), variable.kind.as_str()),
+        None => {
+            let kind = variable.kind;
+            pass(format!("pass --var {name}:=JSON with {} {}", article(kind), kind.as_str()))
+        }
     };
-    let diagnostic = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable);
-    match hint.starts_with("pass ") {
-        true => diagnostic.hint(hint).advice_for_programs(format!("give `{name}` a value")),
-        false => diagnostic.hint(hint),
-    }
+    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
 }
 
 fn mistyped(
@@ -182,25 +182,20 @@ fn mistyped(
         _ => layer.describe().to_owned(),
     };
     let message = format!("`{name}` must be {what}, but {giver} passed {found}");
+    let pass = |text: String| Some(Hint::command_line(text).for_programs(format!("give `{name}` {what}")));
     let hint = match (wanted, value.as_str()) {
-        _ if layer < Layer::System => Some("change the default or the type".to_owned()),
+        _ if layer < Layer::System => Some("change the default or the type".into()),
         _ if layer != Layer::Caller => None,
         (Type::Integer | Type::Number | Type::Boolean | Type::List | Type::Object, Some(text)) => {
             let meant = serde_json::from_str(text).is_ok_and(|json| wanted.admits(&json));
             let shown = if meant { text.to_owned() } else { format!("JSON with {what}") };
-            Some(format!("pass anything but text with `:=`, as in --var {name}:={shown}"))
+            pass(format!("pass anything but text with `:=`, as in --var {name}:={shown}"))
         }
-        _ if value.is_null() => Some(format!("omit `{name}` to pass no value")),
-        (Type::String, None) => Some(format!("pass text with `=`, as in --var {name}=TEXT")),
+        _ if value.is_null() => Some(format!("omit `{name}` to pass no value").into()),
+        (Type::String, None) => pass(format!("pass text with `=`, as in --var {name}=TEXT")),
         _ => None,
     };
-    let diagnostic = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable);
-    match hint {
-        Some(hint) if hint.starts_with("pass ") => {
-            diagnostic.hint(hint).advice_for_programs(format!("give `{name}` {what}"))
-        }
-        hint => diagnostic.hint_opt(hint),
-    }
+    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint_opt(hint)
 }
 
 fn declared_at(diagnostic: Diagnostic, variable: &Variable) -> Diagnostic {

@@ -24,6 +24,7 @@ use crate::yaml;
 ///     .set("agent_name", "Rumi")
 ///     .set("tools", json!([{"name": "grep", "description": "Search files"}]));
 /// assert_eq!(variables.len(), 2);
+/// assert_eq!(variables.names().collect::<Vec<_>>(), ["agent_name", "tools"]);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
@@ -146,6 +147,7 @@ impl Variables {
     }
 
     /// Reads one value that is written as JSON.
+    #[doc(hidden)]
     pub fn read_value(source: &Arc<Source>) -> Result<Json> {
         Ok(Document::parse(source, Code::BadInput, ErrorKind::PromptValidation)?.into_value())
     }
@@ -222,6 +224,7 @@ impl Variables {
 
     /// The values in the order of [`names`](Variables::names), to write others in their places: the memory of texts is used again.
     /// Values that a render still holds are copied first. A value that nests deeper than a render allows must not be written.
+    #[doc(hidden)]
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Json> {
         self.0.iter_mut().flat_map(|values| Arc::make_mut(values).by_name.values_mut())
     }

@@ -1,5 +1,6 @@
 //! Which sections were opened or closed, for one render or remembered in a file between renders.
 
+use crate::error::Hint;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -129,7 +130,9 @@ impl VisibilityOverrides {
 fn too_large(error: Error) -> Error {
     match error.code() {
         Code::FileTooLarge => {
-            let hint = "this is not a session: name a new file, or a file that --session wrote";
+            let hint =
+                Hint::command_line("this is not a session: name a new file, or a file that --session wrote")
+                    .for_programs("this is not a session: name a new file");
             let diagnostic = error.diagnostic().clone().hint(hint);
             error.replaced(diagnostic)
         }

@@ -38,7 +38,21 @@ __all__ = [
 class Diagnostic:
     """One finding: of an exception, of `Book.check`, or a note."""
 
-    __slots__ = ("code", "column", "excerpt", "file", "hint", "label", "line", "message", "raw", "rule", "severity")
+    __slots__ = (
+        "advice",
+        "code",
+        "column",
+        "commands",
+        "excerpt",
+        "file",
+        "hint",
+        "label",
+        "line",
+        "message",
+        "raw",
+        "rule",
+        "severity",
+    )
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw: dict[str, Any] = dict(raw)
@@ -52,6 +66,9 @@ class Diagnostic:
         self.excerpt: str | None = raw.get("excerpt")
         self.label: str | None = raw.get("label")
         self.hint: str | None = raw.get("hint")
+        #: The hint without the spelling of the command line, and the commands that it names.
+        self.advice: str | None = raw.get("advice", self.hint)
+        self.commands: list[str] = list(raw.get("commands", []))
 
     def __reduce__(self) -> tuple[type[Diagnostic], tuple[dict[str, Any]]]:
         return (Diagnostic, (self.raw,))
@@ -113,8 +130,18 @@ class CuebookError(Exception):
 
     @property
     def hint(self) -> str | None:
-        """What to do about it."""
+        """What to do about it, as the command line prints it."""
         return self.details.get("hint")
+
+    @property
+    def advice(self) -> str | None:
+        """The same for a program: without commands and options of the command line."""
+        return self.details.get("advice", self.hint)
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands of `cuebook` that do it."""
+        return list(self.details.get("commands", []))
 
     @property
     def diagnostics(self) -> list[Diagnostic]:

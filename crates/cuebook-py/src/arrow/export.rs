@@ -18,7 +18,7 @@ const STRUCT: &CStr = c"+s";
 const NULLABLE: i64 = 2;
 
 /// The chunks of a stream that have not been read.
-struct Rest(std::vec::IntoIter<Arc<Chunk>>);
+struct ChunkIterator(std::vec::IntoIter<Arc<Chunk>>);
 
 /// A stream of chunks.
 pub fn stream(chunks: Vec<Arc<Chunk>>) -> ArrowArrayStream {
@@ -27,7 +27,7 @@ pub fn stream(chunks: Vec<Arc<Chunk>>) -> ArrowArrayStream {
         get_next: Some(get_next),
         get_last_error: Some(get_last_error),
         release: Some(release_stream),
-        private_data: Box::into_raw(Box::new(Rest(chunks.into_iter()))).cast(),
+        private_data: Box::into_raw(Box::new(ChunkIterator(chunks.into_iter()))).cast(),
     }
 }
 
@@ -40,7 +40,7 @@ unsafe extern "C" fn get_schema(_: *mut ArrowArrayStream, into: *mut ArrowSchema
 unsafe extern "C" fn get_next(stream: *mut ArrowArrayStream, into: *mut ArrowArray) -> c_int {
     // SAFETY: The caller gives our stream, and room for an array.
     unsafe {
-        let rest = &mut *(*stream).private_data.cast::<Rest>();
+        let rest = &mut *(*stream).private_data.cast::<ChunkIterator>();
         into.write(rest.0.next().map_or_else(ArrowArray::empty, |chunk| batch(&chunk)));
     }
     0
@@ -54,7 +54,7 @@ unsafe extern "C" fn get_last_error(_: *mut ArrowArrayStream) -> *const c_char {
 unsafe extern "C" fn release_stream(stream: *mut ArrowArrayStream) {
     // SAFETY: The caller gives our stream, which was not released before.
     unsafe {
-        drop(Box::from_raw((*stream).private_data.cast::<Rest>()));
+        drop(Box::from_raw((*stream).private_data.cast::<ChunkIterator>()));
         (*stream).release = None;
     }
 }

@@ -16,9 +16,9 @@ pub struct Table {
 
 /// An array with its type.
 #[derive(Clone, Copy)]
-struct Typed<'a>(&'a ArrowSchema, &'a ArrowArray);
+struct TypedArray<'a>(&'a ArrowSchema, &'a ArrowArray);
 
-impl<'a> Source<'a> for Typed<'a> {
+impl<'a> Source<'a> for TypedArray<'a> {
     fn format(self) -> &'a str {
         self.0.format()
     }
@@ -57,18 +57,19 @@ impl<'a> Source<'a> for Typed<'a> {
         lengths.enumerate().map(|(at, length)| self.1.buffer(at + 2, length)).collect()
     }
 
-    fn children(self) -> Vec<Typed<'a>> {
-        let both = self.0.children().enumerate().map(|(at, schema)| Some(Typed(schema, self.1.child(at)?)));
+    fn children(self) -> Vec<TypedArray<'a>> {
+        let both =
+            self.0.children().enumerate().map(|(at, schema)| Some(TypedArray(schema, self.1.child(at)?)));
         both.map_while(|both| both).collect()
     }
 
-    fn dictionary(self) -> Option<Typed<'a>> {
-        Some(Typed(self.0.dictionary()?, self.1.dictionary()?))
+    fn dictionary(self) -> Option<TypedArray<'a>> {
+        Some(TypedArray(self.0.dictionary()?, self.1.dictionary()?))
     }
 }
 
 /// What a capsule holds before it is read.
-enum Given {
+enum ImportedCapsule {
     Stream(ArrowArrayStream),
     One(ArrowSchema, ArrowArray),
 }
@@ -80,7 +81,7 @@ pub fn read(given: &Bound<'_, PyAny>) -> PyResult<Option<Result<Table, String>>>
         let capsule = given.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
         let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
         // SAFETY: A capsule of this name holds this struct, which is taken over.
-        Given::Stream(unsafe { ArrowArrayStream::take(pointer.as_ptr()) })
+        ImportedCapsule::Stream(unsafe { ArrowArrayStream::take(pointer.as_ptr()) })
     } else if given.hasattr("__arrow_c_array__")? {
         let both = given.call_method0("__arrow_c_array__")?.cast_into::<PyTuple>()?;
         let (schema, array) =
@@ -88,18 +89,18 @@ pub fn read(given: &Bound<'_, PyAny>) -> PyResult<Option<Result<Table, String>>>
         let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast();
         let array = array.pointer_checked(Some(c"arrow_array"))?.cast();
         // SAFETY: As above.
-        unsafe { Given::One(ArrowSchema::take(schema.as_ptr()), ArrowArray::take(array.as_ptr())) }
+        unsafe { ImportedCapsule::One(ArrowSchema::take(schema.as_ptr()), ArrowArray::take(array.as_ptr())) }
     } else {
         return Ok(None);
     };
     Ok(Some(py.detach(|| source.read())))
 }
 
-impl Given {
+impl ImportedCapsule {
     fn read(self) -> Result<Table, String> {
         let (schema, batches) = match self {
-            Given::One(schema, array) => (schema, vec![array]),
-            Given::Stream(mut stream) => {
+            ImportedCapsule::One(schema, array) => (schema, vec![array]),
+            ImportedCapsule::Stream(mut stream) => {
                 let (schema, mut batches) = (stream.schema()?, Vec::new());
                 while let Some(batch) = stream.next()? {
                     batches.push(batch);
@@ -122,6 +123,6 @@ impl Table {
 
     /// Its batches, with the columns that are wanted.
     pub fn batches(&self, wanted: &[&str]) -> Result<Vec<Batch<'_>>, String> {
-        self.batches.iter().map(|batch| Batch::new(Typed(&self.schema, batch), wanted)).collect()
+        self.batches.iter().map(|batch| Batch::new(TypedArray(&self.schema, batch), wanted)).collect()
     }
 }

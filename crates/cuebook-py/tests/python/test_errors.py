@@ -31,6 +31,15 @@ def test_an_error_prints_as_the_command_line_prints_it(project: Project) -> None
     assert printed.startswith(f"error[{error.code}]: {error.message}")
     assert "prompts/p/template.md:2:" in printed and "{{ name | uper }}" in printed
     assert error.hint is not None and "upper" in error.hint and error.hint in printed
+    assert (error.advice, error.commands, error.diagnostics[0].advice) == (error.hint, [], error.hint)
+
+
+def test_advice_for_programs_is_apart_from_commands(project: Project) -> None:
+    with pytest.raises(PromptNotFoundError) as raised:
+        Book(project({"prompts/p/template.md": "Hello"})).render("zebra")
+    error = raised.value
+    assert (error.hint, error.advice) == ("list the prompts: cuebook list", "list the prompts")
+    assert error.commands == error.diagnostics[0].commands == ["cuebook list"]
 
 
 def test_every_missing_variable_is_reported(project: Project) -> None:

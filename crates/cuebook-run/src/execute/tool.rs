@@ -187,7 +187,7 @@ fn replacement(project: &Project, id: &ItemId) -> cuebook::Result<(Option<Replac
         return Ok((Some(replaced), None));
     }
     let reported = replaced.request.ignored(state);
-    let hint = reported.hint.unwrap_or_default();
+    let hint = reported.hint.as_deref().unwrap_or_default();
     Ok((None, Some(format!("{} [{}] ({hint})", reported.message, reported.code))))
 }
 

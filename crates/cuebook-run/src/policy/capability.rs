@@ -89,7 +89,7 @@ impl Capabilities {
         if !id.is_empty()
             && let Err(error) = ItemId::new(id)
         {
-            let why = error.diagnostic().hint.clone().unwrap_or_default();
+            let why = error.diagnostic().hint.as_deref().unwrap_or_default();
             return denied(format!("Permission denied: {}: {why}", error.diagnostic().message));
         }
         if action == "execute" && item_type == "tool" && id.starts_with(INTERNAL) {
@@ -213,6 +213,7 @@ fn grants(wide: &Glob, narrow: &Glob) -> bool {
 
 /// Something that may not be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Denied {
     /// What was to be done.
     pub action: String,

@@ -10,6 +10,7 @@ pub const ITEM: &str = directive::HOOK_CONTROL;
 
 /// What a hook decides.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Control {
     /// Nothing: the thread goes on, and other hooks may decide.
     Continue,

@@ -98,6 +98,7 @@ pub struct Hook {
 
 /// A hook that applies, with everything filled in.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Firing {
     /// Its name.
     pub hook_id: String,

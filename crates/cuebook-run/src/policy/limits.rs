@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::json::type_of;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use crate::money::Money;
@@ -23,6 +23,7 @@ pub(crate) const OVERRIDES: &str = "limit overrides";
 
 /// How far a thread may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadLimits {
     /// How often it may ask a model.
     pub turns: u64,
@@ -148,8 +149,10 @@ impl ThreadLimits {
         self.depth = self.depth.min(parent.depth.saturating_sub(1));
         if self.depth < 0 {
             let message = format!("Depth limit exhausted (resolved depth={})", self.depth);
-            let diagnostic = Diagnostic::new(Code::LimitReached, message)
-                .hint("the first thread sets the depth: start it with --limit depth=N");
+            let diagnostic = Diagnostic::new(Code::LimitReached, message).hint(
+                Hint::command_line("the first thread sets the depth: start it with --limit depth=N")
+                    .for_programs("the first thread sets the depth: start it with a larger `depth`"),
+            );
             return Err(Error::new(ErrorKind::Limit, diagnostic)
                 .with("limit_code", "depth_exceeded")
                 .with("current_value", self.depth));
@@ -313,7 +316,7 @@ fn bad(message: String) -> LimitsError {
 struct LimitsError(Diagnostic);
 
 impl LimitsError {
-    fn hint(self, hint: impl Into<String>) -> LimitsError {
+    fn hint(self, hint: impl Into<Hint>) -> LimitsError {
         LimitsError(self.0.hint(hint))
     }
 
@@ -332,6 +335,7 @@ fn plain(number: &Json) -> String {
 
 /// A limit that has been reached.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Reached {
     /// Its name: `turns`, `tokens`, `spend`, `calls` or `duration_seconds`.
     pub limit: &'static str,
@@ -439,11 +443,11 @@ impl Reached {
     /// `CB716`, with the way to resume the thread.
     pub fn into_error(self, thread: impl Display) -> Error {
         let thread = thread.to_string();
-        let diagnostic = Diagnostic::new(Code::LimitReached, self.what()).hint(format!(
-            "{}continue with `{}`",
-            self.needs(),
-            self.resume(&thread)
-        ));
+        let (needs, command) = (self.needs(), self.resume(&thread));
+        let hint = Hint::command_line(format!("{needs}continue with `{command}`"))
+            .for_programs(format!("{needs}resume the thread with a larger limit"))
+            .with_command(command);
+        let diagnostic = Diagnostic::new(Code::LimitReached, self.what()).hint(hint);
         let error = Error::new(ErrorKind::Limit, diagnostic)
             .with("thread_id", thread)
             .with("limit_code", self.code())

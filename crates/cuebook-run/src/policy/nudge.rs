@@ -29,6 +29,7 @@ pub struct AnswerWithoutCall<'a> {
 
 /// What to make of it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Verdict {
     /// The text is the result.
     Done,

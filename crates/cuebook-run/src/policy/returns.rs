@@ -58,6 +58,7 @@ pub fn from_json(outputs: &[Json]) -> Result<Vec<Output>> {
 
 /// What a model handed in.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Returned {
     /// The outputs.
     Outputs(Map<String, Json>),

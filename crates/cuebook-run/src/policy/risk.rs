@@ -172,6 +172,7 @@ impl Risks {
 
 /// A capability that is not harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Risk {
     /// The capability.
     pub capability: String,

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use cuebook::hooks::{Http, HttpRequest, Refusal};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::Value as Json;
 
 use super::outcome::{self, Outcome};
@@ -218,8 +218,10 @@ const MAX_ERROR: usize = 64 << 10;
 pub(crate) fn refused(refusal: &Refusal, attempts: u32, fence: Option<&Fencing>) -> Error {
     let message = refusal.message.trim_start_matches("http_request: ").to_owned();
     if fence.is_some() && refusal.exception == "PermissionError" {
-        let hint =
-            "add the host to `hosts` in the tool's `config`, sign the tool, and grant it: cuebook allow";
+        let hint = Hint::run(
+            "add the host to `hosts` in the tool's `config`, sign the tool, and grant it",
+            "cuebook allow",
+        );
         return Error::new(ErrorKind::Execute, Diagnostic::new(Code::HostRefused, message).hint(hint));
     }
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };

@@ -1,6 +1,6 @@
 //! What a primitive's result means: the data that the tool answers with, and whether it has failed.
 
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint};
 use serde_json::{Map, Value as Json, json};
 
 use crate::fence;
@@ -131,8 +131,12 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
             Diagnostic::new(Code::CannotStart, message)
                 .hint("check the program's permissions and the size of its input")
         }
-        End::Exceeded(_) => Diagnostic::new(Code::ToolFailed, format!("{id} failed{tail}"))
-            .hint("make it use less memory or fewer processes, or run it without the sandbox: --no-sandbox"),
+        End::Exceeded(_) => {
+            Diagnostic::new(Code::ToolFailed, format!("{id} failed{tail}")).hint(Hint::option(
+                "make it use less memory or fewer processes, or run it without the sandbox",
+                "--no-sandbox",
+            ))
+        }
         End::Lost(error) => {
             Diagnostic::new(Code::ToolFailed, format!("the process of {id} was lost: {error}"))
         }

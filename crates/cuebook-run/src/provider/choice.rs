@@ -15,7 +15,7 @@ use cuebook::limits::SETTINGS_BYTES;
 use cuebook::settings::Setting;
 use cuebook::source::Source;
 use cuebook::trust::Trust;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, Severity, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, files};
 
 use super::file::{Profile, ProviderFile};
 
@@ -277,15 +277,17 @@ impl Providers {
             (Some(only), None) => return Ok(only),
             (Some(one), Some(_)) => {
                 let message = format!("several providers are at the prompt's endpoint `{written}`");
-                (message, format!("choose one: --provider {one}"))
+                (message, Hint::option("choose one", format!("--provider {one}")))
             }
             _ => {
                 let message = format!(
                     "no provider has the prompt's endpoint `{written}`, and a prompt cannot choose where your key is sent"
                 );
-                let hint = format!(
-                    "write ~/.ai/{FOLDER}/NAME.yaml with `base_url: {written}`, or run with --provider NAME to ask another provider"
-                );
+                let write = format!("write ~/.ai/{FOLDER}/NAME.yaml with `base_url: {written}`");
+                let hint = Hint::command_line(format!(
+                    "{write}, or run with --provider NAME to ask another provider"
+                ))
+                .for_programs(format!("{write}, or name another provider"));
                 (message, hint)
             }
         };
@@ -322,7 +324,9 @@ impl Providers {
         if preference.model.is_some_and(|model| model.trim().is_empty()) {
             // Mostly a variable that is not set. Another model than the one that was meant would be asked, and paid.
             let diagnostic = Diagnostic::new(Code::NoModel, "the model's name is empty");
-            return Err(no_model(diagnostic.hint("name a model or a tier, or leave out --model (`model`)")));
+            let hint = Hint::command_line("name a model or a tier, or leave out --model (`model`)")
+                .for_programs("name a model or a tier, or leave out `model`");
+            return Err(no_model(diagnostic.hint(hint)));
         }
         let wanted = [preference.model, preference.id, preference.tier]
             .into_iter()
@@ -398,7 +402,8 @@ impl Providers {
             Some((file, why)) => format!("the provider `{}` does not offer `{wanted}` ({why})", file.name),
             None => format!("no provider offers `{wanted}`"),
         };
-        let hint = did_you_mean(&near).unwrap_or_else(|| Providers::way_out(only.map(|(file, _)| file)));
+        let hint = did_you_mean(&near)
+            .map_or_else(|| Providers::unknown_model(only.map(|(file, _)| file)), Hint::from);
         let mut reported = vec![Diagnostic::new(Code::NoModel, message).hint(hint)];
         if only.is_none() {
             // The model may be one of theirs.
@@ -409,12 +414,14 @@ impl Providers {
     }
 
     /// What to do where nothing has a similar name.
-    fn way_out(only: Option<&ProviderFile>) -> String {
+    fn unknown_model(only: Option<&ProviderFile>) -> Hint {
         let add = match only {
             Some(file) => format!("`models` of {}", file.file),
             None => format!("`models` of a file in ~/.ai/{FOLDER}"),
         };
-        format!("`cuebook providers` lists tiers and models; add the model to {add}")
+        Hint::command_line("`cuebook providers` lists tiers and models")
+            .with_command("cuebook providers")
+            .or(format!("add the model to {add}"))
     }
 
     /// A tier means a model of the usual provider: another one would be asked, and paid, in silence.
@@ -451,18 +458,19 @@ impl Providers {
             .collect();
         let message = format!("several providers offer `{wanted}`: {}", list.join(", "));
         let first = offers.first().map_or("NAME", |(_, file, _)| file.name.as_str());
-        let (set, write) = (
-            format!("name one with --provider {first} or {VARIABLE}={first}"),
-            format!("write `provider: {{default: {first}}}` in .ai/{AGENT}"),
-        );
-        let hint = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
-            true => format!("{set}, or {write}"),
+        let write = format!("write `provider: {{default: {first}}}` in .ai/{AGENT}");
+        let before = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
+            true => String::new(),
             false => {
                 let key = offers.iter().find_map(|(_, file, _)| file.key.as_deref());
                 let such = key.map(|key| format!(", such as {key}")).unwrap_or_default();
-                format!("set the key of one of them{such}; or {set}, or {write}")
+                format!("set the key of one of them{such}; or ")
             }
         };
+        let hint = Hint::command_line(format!(
+            "{before}name one with --provider {first} or {VARIABLE}={first}, or {write}"
+        ))
+        .for_programs(format!("{before}name one with {VARIABLE}={first}, or {write}"));
         let names: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
             .with("wanted", wanted)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cuebook::chat::reply::Answer;
 use cuebook::redact::Secrets;
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
@@ -54,7 +54,7 @@ impl Failure {
     }
 
     /// Says what may help, instead of what was said before.
-    pub fn advise(&mut self, hint: String) {
+    pub fn advise(&mut self, hint: impl Into<Hint>) {
         let error = Error::new(self.error.kind(), self.error.diagnostic().clone().hint(hint));
         self.error = FIELDS.iter().fold(error, |error, name| match self.error.field(name) {
             Some(value) => error.with(name, value.clone()),
@@ -76,7 +76,8 @@ impl Failure {
             seconds(wanted),
             seconds(most)
         );
-        diagnostic.hint = Some(format!("try again after that time, or raise `retry.max` in {}", file.file));
+        diagnostic.hint =
+            Some(format!("try again after that time, or raise `retry.max` in {}", file.file).into());
         let mut error = Error::new(self.error.kind(), diagnostic);
         for name in FIELDS {
             if let Some(value) = self.error.field(name) {
@@ -95,7 +96,8 @@ impl Failure {
         let mut diagnostics = self.error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
             diagnostic.message = secrets.scrub_text(&diagnostic.message).into_owned();
-            diagnostic.hint = diagnostic.hint.as_deref().map(|hint| secrets.scrub_text(hint).into_owned());
+            let scrub = |text: &str| secrets.scrub_text(text).into_owned();
+            diagnostic.hint = diagnostic.hint.take().map(|hint| hint.map(scrub));
         }
         let mut error = Error::all(self.error.kind(), diagnostics);
         for name in FIELDS {
@@ -134,56 +136,67 @@ pub(super) fn from_broken(broken: &ReplyFailure, file: &ProviderFile) -> Box<Fai
         ReplyFailureKind::Late => (
             Code::NoAnswer,
             format!("{who} did not answer in time"),
-            Some(format!(
-                "allow more than {} seconds (`timeouts.total`), or give the thread more time",
-                seconds(file.timeouts.total)
-            )),
+            Some(
+                format!(
+                    "allow more than {} seconds (`timeouts.total`), or give the thread more time",
+                    seconds(file.timeouts.total)
+                )
+                .into(),
+            ),
         ),
         ReplyFailureKind::Silent => (
             Code::NoAnswer,
             format!("{who} sent nothing for too long"),
             Some(
-                "raise `timeouts.first_byte` or `timeouts.idle` in its file if its models need longer"
-                    .to_owned(),
+                "raise `timeouts.first_byte` or `timeouts.idle` in its file if its models need longer".into(),
             ),
         ),
         ReplyFailureKind::Refused => (
             Code::NoAnswer,
             format!("{who} cannot be reached: nothing listens at {at}"),
-            Some(format!("start the server, or correct {}", file.address_source())),
+            Some(format!("start the server, or correct {}", file.address_source()).into()),
         ),
         ReplyFailureKind::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("check {} and the network", file.address_source())),
+            Some(format!("check {} and the network", file.address_source()).into()),
         ),
         ReplyFailureKind::NoHost => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("fix {}", file.address_source())),
+            Some(format!("fix {}", file.address_source()).into()),
         ),
         ReplyFailureKind::Cut => (
             Code::NoAnswer,
             format!("the connection to {who} broke{because}"),
-            Some(format!(
-                "to retry even after part of an answer, write `retry: {{after_text: true}}` in {}",
-                file.file
-            )),
+            Some(
+                format!(
+                    "to retry even after part of an answer, write `retry: {{after_text: true}}` in {}",
+                    file.file
+                )
+                .into(),
+            ),
         ),
         ReplyFailureKind::Nonsense => (
             Code::NoAnswer,
             format!("{who} sent an invalid answer{because}"),
-            Some(format!("check that {at} is the provider, and any proxy in between")),
+            Some(format!("check that {at} is the provider, and any proxy in between").into()),
         ),
         ReplyFailureKind::TooMuch => (
             Code::NoAnswer,
             format!("the answer of {who} is too large{because}"),
-            Some(format!("ask for a shorter answer, or lower the model's `max_output` in {}", file.file)),
+            Some(
+                format!("ask for a shorter answer, or lower the model's `max_output` in {}", file.file)
+                    .into(),
+            ),
         ),
         ReplyFailureKind::Mismatch => (
             Code::ReplayMismatch,
             broken.message.clone(),
-            Some("record again with --record, or send the recorded request".to_owned()),
+            Some(
+                Hint::command_line("record again with --record, or send the recorded request")
+                    .for_programs("record again, or send the recorded request"),
+            ),
         ),
     };
     let class = match broken.what {
@@ -294,11 +307,12 @@ pub(super) fn from_reply(error: &Error, head: &ReplyHead, file: &ProviderFile) -
     diagnostic.message = format!("{}: {said}", file.name);
     if diagnostic.hint.is_none() {
         diagnostic.hint = Some(match class.code {
-            Some("quota_exhausted") => "the account has no credit left; add credit".to_owned(),
-            _ if error.code() == Code::ProviderFailed => {
-                "the provider has a problem; try again later, or use another model: --model ID".to_owned()
-            }
-            _ => format!("check `base_url` and `api` in {}", file.file),
+            Some("quota_exhausted") => "the account has no credit left; add credit".into(),
+            _ if error.code() == Code::ProviderFailed => Hint::option(
+                "the provider has a problem; try again later, or use another model",
+                "--model ID",
+            ),
+            _ => format!("check `base_url` and `api` in {}", file.file).into(),
         });
     }
     let mut reported = Error::new(error.kind(), diagnostic).with("provider", &file.name);
@@ -323,9 +337,9 @@ pub(super) fn from_silence(answer: &Answer, file: &ProviderFile) -> Box<Failure>
     let reason = answer.finish.as_deref().filter(|reason| !reason.is_empty());
     let reason = reason.map_or(String::new(), |reason| format!(" (it ended with `{reason}`)"));
     let message = format!("the answer of {who} is empty: no text and no calls{reason}");
-    let hint = format!(
-        "check `api` in {}, describe the answer more clearly, or use another model: --model ID",
-        file.file
+    let hint = Hint::option(
+        format!("check `api` in {}, describe the answer more clearly, or use another model", file.file),
+        "--model ID",
     );
     let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint(hint);
     let error = Error::new(ErrorKind::Reply, diagnostic).with("provider", who);

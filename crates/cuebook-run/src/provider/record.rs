@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -294,7 +294,8 @@ fn ends_with_newline(path: &Path) -> bool {
 fn read_replies(path: &Path, name: &str) -> Result<Vec<u8>> {
     if !path.try_exists().unwrap_or(true) {
         let diagnostic = Diagnostic::new(Code::Unreadable, "the file does not exist").file(name);
-        let hint = "record replies first: the same command with --record FILE instead of --replay";
+        let hint =
+            Hint::option("record replies first", "the same command with --record FILE instead of --replay");
         return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
     }
     files::read_bytes(path, name, LARGEST)
@@ -343,7 +344,7 @@ impl Recording {
         }
         if exchanges.is_empty() {
             let diagnostic = Diagnostic::new(Code::ReplayMismatch, format!("{name} has no replies"))
-                .hint("record some first: the same command with --record FILE");
+                .hint(Hint::option("record some first", "the same command with --record FILE"));
             return Err(Error::new(ErrorKind::Reply, diagnostic));
         }
         Ok(Recording { name, lenient: false, exchanges: Mutex::new(exchanges) })

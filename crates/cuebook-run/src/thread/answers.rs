@@ -9,7 +9,7 @@ use cuebook::chat::Message;
 use cuebook::chat::output::{Container, OutputSpec};
 use cuebook::chat::reply::{Answer, Reply, Usage};
 use cuebook::prompt::{Model, Shape, Tools};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Prepared, Rendered, Result};
 use serde_json::Value as Json;
 
 use super::{Secrets, form};
@@ -46,6 +46,7 @@ impl Engine {
     /// # Errors
     ///
     /// What keeps it from being asked: no provider, no key, or a directive, which needs a thread.
+    #[doc(hidden)]
     pub fn prompt_model(
         &self,
         book: &Book,
@@ -55,8 +56,9 @@ impl Engine {
         if prepared.directive().is_some() {
             let id = &prepared.prompt().id;
             let diagnostic =
-                Diagnostic::new(Code::BadInput, format!("`{id}` is a directive, which needs a thread"))
-                    .hint(format!("run it for one row: cuebook execute directive {id} --thread"));
+                Diagnostic::new(Code::BadInput, format!("`{id}` is a directive, which needs a thread")).hint(
+                    Hint::run("run it for one row", format!("cuebook execute directive {id} --thread")),
+                );
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         }
         let project = self.project(Some(book.library().root()))?;
@@ -93,7 +95,10 @@ impl PromptModel {
         if let Some(tool) = rendered.tools().iter().next() {
             let message = format!("the prompt has the tool `{}`, and a batch runs no tools", tool.name);
             let diagnostic = Diagnostic::new(Code::NoHandler, message).hint(
-                "remove the tools (open the sections that offer them), or use `cuebook run` for each row",
+                Hint::command_line(
+                    "remove the tools (open the sections that offer them), or use `cuebook run` for each row",
+                )
+                .for_programs("remove the tools, or start a thread for each row"),
             );
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         }
@@ -171,7 +176,7 @@ impl PromptModel {
     /// `CB725` for an answer that does not have the form that the prompt asks for, `CB729` where the model declined, and `CB722` for an
     /// answer that was cut off.
     pub fn settle(&self, reply: &Reply, finish: Option<&str>, reminders: u32) -> Result<Settled> {
-        let failed = |code, message: String, hint: &str| {
+        let failed = |code, message: String, hint: Hint| {
             Error::new(ErrorKind::Execute, Diagnostic::new(code, message).hint(hint))
         };
         if let Reply::Refusal(said) = reply {
@@ -179,13 +184,15 @@ impl PromptModel {
             return Err(failed(
                 Code::Refused,
                 message,
-                "change the prompt or the inputs, or use another model",
+                "change the prompt or the inputs, or use another model".into(),
             ));
         }
         if let Reply::ToolCalls { calls, .. } = reply {
             let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
             let message = format!("the model calls {}, and a batch runs no tools", names.join(", "));
-            return Err(failed(Code::NoHandler, message, "use `cuebook run` for this row"));
+            let hint = Hint::command_line("use `cuebook run` for this row")
+                .for_programs("start a thread for this row");
+            return Err(failed(Code::NoHandler, message, hint));
         }
         let is_cut = matches!(ending(finish), Ending::Cut | Ending::Full);
         let settled = match &self.form {
@@ -200,7 +207,11 @@ impl PromptModel {
             _ if is_cut => {
                 let most = self.most_output();
                 let message = format!("the answer was cut off after at most {most} tokens");
-                Err(failed(Code::NoAnswer, message, "raise `maxOutputTokens` of the prompt, or ask for less"))
+                Err(failed(
+                    Code::NoAnswer,
+                    message,
+                    "raise `maxOutputTokens` of the prompt, or ask for less".into(),
+                ))
             }
             Ok(settled) => Ok(settled),
             Err(why) if reminders < nudge::MAX => Ok(Settled::Again(form::reminder(&why))),
@@ -208,7 +219,7 @@ impl PromptModel {
                 let message =
                     format!("the model's answer does not have the form that the prompt asks for: {why}");
                 let hint = "describe the form in the prompt; the column `answer` has what the model wrote";
-                Err(failed(Code::OutputsMissing, message, hint))
+                Err(failed(Code::OutputsMissing, message, hint.into()))
             }
         }
     }

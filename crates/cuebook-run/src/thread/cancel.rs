@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::Value as Json;
 
 use super::left_tools::{self, STOPPED, stop_left};
@@ -136,8 +136,8 @@ fn may_end(store: &dyn Store, holder: &Holder, stopping: &[Record]) -> bool {
 fn ended(record: &Record) -> Error {
     let message = format!("`{}` is {} already", record.id, record.status);
     let hint = match &record.continued_by {
-        Some(next) => format!("another thread continues it: cuebook thread cancel {next}"),
-        None => "you can cancel a thread that runs or waits".to_owned(),
+        Some(next) => Hint::run("another thread continues it", format!("cuebook thread cancel {next}")),
+        None => "you can cancel a thread that runs or waits".into(),
     };
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
 }
@@ -145,12 +145,12 @@ fn ended(record: &Record) -> Error {
 fn still_runs(record: &Record) -> Error {
     let pid = record.holder.as_ref().map_or(0, |holder| holder.pid);
     let (place, hint) = match record.holder.as_ref().is_some_and(Holder::is_here) {
-        true => ("", format!("kill its process, then cancel the thread again: kill -9 {pid}")),
+        true => ("", format!("kill its process, then cancel the thread again: kill -9 {pid}").into()),
         false => (
             " on another machine",
-            format!(
-                "it stops when its process reads the request; if you know that the process is gone: cuebook thread cancel {} --take-over",
-                record.id
+            Hint::run(
+                "it stops when its process reads the request; if you know that the process is gone",
+                format!("cuebook thread cancel {} --take-over", record.id),
             ),
         ),
     };

@@ -105,6 +105,7 @@ impl Engine {
     /// # Errors
     ///
     /// `CB724` if the kind of store is unknown.
+    #[doc(hidden)]
     pub fn missing_store(&self, project: Option<&Path>) -> Result<Option<PathBuf>> {
         let place = self.place_of(&*self.project(project)?)?;
         let missing = store::file(&place)?.filter(|path| !path.exists());

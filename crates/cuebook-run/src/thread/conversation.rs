@@ -10,6 +10,7 @@ use crate::store::{Cost, Record, Store};
 
 /// What a conversation used that went through several threads, because one after the other was full.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Conversation {
     /// Its threads, the first one first.
     pub threads: Vec<ThreadId>,

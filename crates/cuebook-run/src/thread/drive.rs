@@ -1,7 +1,7 @@
 //! Runs a thread to its end, and writes how it ended.
 
 use cuebook::chat::{Message, Role};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Value as Json, json};
 
 use super::managed::{Managed, Parts, ThreadSetup};
@@ -58,9 +58,17 @@ fn lost(error: Error, id: &ThreadId) -> Error {
         return error;
     }
     let mut diagnostic = error.diagnostic().clone();
-    let hint = diagnostic.hint.unwrap_or_else(|| "make the store usable again".to_owned());
-    diagnostic.hint = Some(format!("{hint}; then continue with `cuebook thread resume {id}`"));
+    let hint = diagnostic.hint.unwrap_or_else(|| "make the store usable again".into());
+    diagnostic.hint = Some(hint.or(then_continue("then ", id)));
     Error::new(error.kind(), diagnostic).with("thread_id", id.as_str())
+}
+
+/// The hint to continue a thread, behind other words.
+pub(super) fn then_continue(words: &str, id: &ThreadId) -> Hint {
+    let command = format!("cuebook thread resume {id}");
+    Hint::command_line(format!("{words}continue with `{command}`"))
+        .for_programs(format!("{words}resume the thread"))
+        .with_command(command)
 }
 
 fn driven(ready: ReadyThread<'_>) -> Result<Finished> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cuebook::variables::{Context, Variables};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::launch::{ForkPoint, Launch, ThreadKind};
@@ -156,7 +156,8 @@ impl Engine {
         how: &Fork,
     ) -> Result<NewThreadParts<'_>> {
         let refuse = |message: String| {
-            let hint = "fork it with another model: leave out the other prompt, and give --model";
+            let hint =
+                Hint::option("fork it with another model", "leave out the other prompt, and give --model");
             Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
         };
         let old = &rebuilt.launch;

@@ -39,6 +39,9 @@ use crate::watch::{Activity, Watch};
 ///         print!("{text}");
 ///     }
 /// }
+/// if !thread.is_finished() {
+///     thread.cancel();
+/// }
 /// let finished = thread.join()?.completed()?;
 /// println!("{} cost {}", finished.id, finished.cost.spend);
 /// # Ok::<(), cuebook::Error>(())
@@ -371,6 +374,8 @@ impl Engine {
     /// let id = ThreadId::known("reply/reply-1739820456123");
     /// let thread = engine.resume(&id).limit("turns", 20).start()?;
     /// let finished = thread.join()?;
+    /// // A log that another user wrote, a prompt's permissions, and a thread of a process that is gone need a word each.
+    /// let finished = engine.resume(&id).trust_log().allow_again().take_over().start()?.join()?;
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn resume(self: &Arc<Self>, id: &ThreadId) -> ResumeBuilder {

@@ -4,9 +4,10 @@ use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::prompt::Tool;
 use cuebook::tokens::Tokenizer;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Number, Value as Json, json};
 
+use super::drive::then_continue;
 use super::managed::Managed;
 use super::{Kind, Money, not_found};
 use crate::policy::limits::{Reached, seconds};
@@ -155,14 +156,19 @@ impl Managed<'_> {
                     "the answer of {model} was cut off: the conversation fills the model's window of {} tokens",
                     self.launch.context_window
                 ),
-                "shorten the prompt, or use a model with a larger window: --model ID".to_owned(),
+                Hint::option("shorten the prompt, or use a model with a larger window", "--model ID"),
             ),
             Ending::Strange => (
                 format!(
                     "the answer of {model} may be incomplete: {} ended it with `{finish}`",
                     self.launch.provider
                 ),
-                format!("read it (cuebook thread show {}), retry, or use another model: --model ID", self.id),
+                {
+                    let show = format!("cuebook thread show {}", self.id);
+                    Hint::command_line(format!("read it ({show}), retry, or use another model: --model ID"))
+                        .for_programs("read it, retry, or use another model")
+                        .with_command(show)
+                },
             ),
             _ => return self.too_long(),
         };
@@ -176,19 +182,20 @@ impl Managed<'_> {
         let own = self.launch.model.options.max_output_tokens.as_ref().and_then(Number::as_u64);
         let model = &self.launch.model.id;
         let (most, hint) = match own.filter(|own| *own <= most) {
-            Some(own) => {
-                (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".to_owned())
-            }
+            Some(own) => (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".into()),
             None if most < self.model.most_output => (
                 most,
-                "the thread's limits allow no more: raise them with --limit tokens=… or spend=…".to_owned(),
+                Hint::command_line(
+                    "the thread's limits allow no more: raise them with --limit tokens=… or spend=…",
+                )
+                .for_programs("the thread's limits allow no more: raise `tokens` or `spend`"),
             ),
             None => {
                 let provider = &self.launch.provider;
                 let hint = format!(
                     "raise `max_output` of {model} in the provider file `{provider}`, or ask for a shorter answer"
                 );
-                (most, hint)
+                (most, hint.into())
             }
         };
         let message = format!("the answer of {model} was cut off at {most} tokens");
@@ -201,8 +208,8 @@ impl Managed<'_> {
         let error = self.cut_off();
         let mut diagnostic = error.diagnostic().clone();
         diagnostic.message = format!("{}, in the middle of a call of `{}`", diagnostic.message, call.name);
-        let hint = diagnostic.hint.unwrap_or_default();
-        diagnostic.hint = Some(format!("{hint}; then continue with `cuebook thread resume {}`", self.id));
+        let resume = then_continue("then ", &self.id);
+        diagnostic.hint = Some(diagnostic.hint.map_or(resume.clone(), |hint| hint.or(resume)));
         let reported = Error::new(error.kind(), diagnostic).with("tool", &call.name);
         ["max_output_tokens", "finish"].into_iter().fold(reported, |reported, name| match error.field(name) {
             Some(value) => reported.with(name, value.clone()),
@@ -225,10 +232,9 @@ impl Managed<'_> {
     /// The provider did not answer, or asks for a longer pause than a thread waits. The thread can continue later.
     pub(super) fn come_again(&self, error: &Error) -> Error {
         let mut diagnostic = error.diagnostic().clone();
-        let go_on = format!("`cuebook thread resume {}`", self.id);
         diagnostic.hint = Some(match diagnostic.hint {
-            Some(hint) => format!("{hint}; then continue with {go_on}"),
-            None => format!("continue with {go_on}"),
+            Some(hint) => hint.or(then_continue("then ", &self.id)),
+            None => then_continue("", &self.id),
         });
         let mut again = Error::new(error.kind(), diagnostic).with("thread_id", self.id.as_str());
         for name in FIELDS {

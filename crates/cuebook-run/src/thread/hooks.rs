@@ -11,11 +11,11 @@ use cuebook::actions::load::item_type;
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
 use cuebook::limits::SETTINGS_BYTES;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
-use super::drive::Finished;
+use super::drive::{Finished, then_continue};
 use super::launch::Launch;
 use super::managed::Managed;
 use super::{Caller, OpenHook};
@@ -345,11 +345,9 @@ fn ended(finished: &Finished) -> Json {
     json!({"status": finished.status.as_str(), "result": finished.to_json()})
 }
 
-impl OpenHook {
-    /// Whether its moment comes again although nothing has happened since: a thread that is taken up meets the same limit.
-    fn comes_again(&self) -> bool {
-        self.event == LIMIT || self.event == CONTEXT_FULL
-    }
+/// Whether a hook's moment comes again although nothing has happened since: a resumed thread reaches the same limit.
+fn comes_again(hook: &OpenHook) -> bool {
+    hook.event == LIMIT || hook.event == CONTEXT_FULL
 }
 
 /// The hooks that have heard that the conversation is full, as the log tells it.
@@ -404,7 +402,7 @@ impl Managed<'_> {
         let this = OpenHook::of(&reported);
         {
             let mut state = self.state();
-            let before = state.open_hooks.iter().position(|open| *open == this && open.comes_again());
+            let before = state.open_hooks.iter().position(|open| *open == this && comes_again(open));
             if let Some(before) = before {
                 state.open_hooks.remove(before);
                 return Err(
@@ -463,7 +461,7 @@ pub(super) struct HookDecision {
 impl HookDecision {
     /// An error that a hook asked for.
     pub(super) fn error(&self, thread: &Managed<'_>, why: &str) -> Error {
-        let hint = format!("{} decided this; continue with `cuebook thread resume {}`", self.who, thread.id);
+        let hint = Hint::from(format!("{} decided this", self.who)).or(then_continue("", &thread.id));
         let diagnostic = Diagnostic::new(Code::BadHook, why).hint(hint);
         Error::new(ErrorKind::Execute, diagnostic).with("thread_id", thread.id.as_str())
     }

@@ -14,6 +14,7 @@ use crate::policy::limits::ThreadLimits;
 
 /// What a thread carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ThreadKind {
     /// A directive, with the four actions as tools.
     Directive,
@@ -33,6 +34,7 @@ impl ThreadKind {
 
 /// A turn of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ForkPoint {
     /// The thread.
     pub thread: ThreadId,
@@ -42,6 +44,7 @@ pub struct ForkPoint {
 
 /// All that a thread is started with.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Launch {
     /// What it carries out.
     pub kind: ThreadKind,

@@ -22,6 +22,7 @@ pub(crate) const STOPPED: &str = "tools_stopped";
 
 /// A thread whose process was found dead.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DeadThread {
     /// The thread.
     pub id: ThreadId,

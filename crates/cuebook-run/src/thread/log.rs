@@ -1,7 +1,7 @@
 //! The log of a thread as it is kept, read whole.
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 
 use super::{Event, ThreadId, first_hash, verify};
 use crate::store::{Authenticity, Filter, Record, Store, damaged, not_own};
@@ -70,7 +70,10 @@ pub(super) fn check_alone(store: &dyn Store, record: &Record, event: &Event, tru
 pub(crate) fn not_found(store: &dyn Store, id: &ThreadId) -> Error {
     let known = store.list(&Filter { most: Some(200), ..Filter::default() }).unwrap_or_default();
     let near = nearest(id.as_str(), known.iter().map(|record| record.id.as_str()));
-    let hint = did_you_mean(&near).unwrap_or_else(|| "`cuebook thread list` lists the threads".into());
+    let hint = did_you_mean(&near).map_or_else(
+        || Hint::command_line("`cuebook thread list` lists the threads").with_command("cuebook thread list"),
+        Hint::from,
+    );
     let diagnostic = Diagnostic::new(Code::ThreadNotFound, format!("there is no thread `{id}`")).hint(hint);
     Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", id.as_str())
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::prompt::{Property, Tools};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::Caller;
@@ -596,7 +596,7 @@ impl Ports for Managed<'_> {
     fn settle(&self, turn: u32, said: &Reply) -> Result<AfterAnswer, Halt> {
         if let Reply::Refusal(words) = said {
             let message = format!("the model declined: {words}");
-            let hint = "rephrase the prompt, or use another model: --model ID";
+            let hint = Hint::option("rephrase the prompt, or use another model", "--model ID");
             let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
             return Err(Halt::Failed(Error::new(ErrorKind::Execute, diagnostic)));
         }

@@ -10,7 +10,7 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::ItemId;
 use cuebook::json::type_of;
 use cuebook::variables::Variables;
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::conversation;
@@ -126,11 +126,8 @@ fn id_only(book: &Book, prompt: &str) -> Result<()> {
 /// The report of a missing variable names the option of a shell; callers here have parameters.
 fn without_options(error: Error) -> Error {
     let mut diagnostics = error.diagnostics().to_vec();
-    for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
-        if let Some(rest) = hint.strip_prefix("pass --var ") {
-            let name = rest.split([':', '=']).next().unwrap_or_default();
-            *hint = format!("add `{name}` to `variables`");
-        }
+    for diagnostic in &mut diagnostics {
+        diagnostic.hint = diagnostic.advice().map(Hint::from);
     }
     let mut reported = Error::all(error.kind(), diagnostics);
     for name in ["prompt_id", "missing", "invalid"] {

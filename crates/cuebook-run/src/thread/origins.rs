@@ -18,6 +18,7 @@ const VERSION: u64 = 1;
 
 /// Where a message of a conversation came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MessageSource {
     /// It is this message of the prompt.
     Prompt(usize),
@@ -35,6 +36,7 @@ pub enum MessageSource {
 
 /// A message, with the origin of each piece of its text.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ExplainedMessage {
     /// Its role.
     pub role: Role,
@@ -44,6 +46,7 @@ pub struct ExplainedMessage {
 
 /// A piece of a message with one origin.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ExplainedPiece {
     /// The text.
     pub text: String,

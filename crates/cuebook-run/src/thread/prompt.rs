@@ -11,7 +11,7 @@ use cuebook::library::is_path;
 use cuebook::prompt::{Model, Tool, ToolKind, Visibility};
 use cuebook::sections::disclosure;
 use cuebook::variables::{Context, UnknownVariables, Variables};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::launch::{Launch, ThreadKind};
@@ -213,7 +213,9 @@ fn refuse_idle(patterns: &[String]) -> Result<()> {
             meant if meant.is_empty() || meant.starts_with("rye.") => "my.search".to_owned(),
             meant => meant,
         };
-        let hint = format!("name an action and items, as in --allow rye.execute.tool.{meant}");
+        let words =
+            |option: &str| format!("name an action and items, as in {option}rye.execute.tool.{meant}");
+        let hint = Hint::command_line(words("--allow ")).for_programs(words(""));
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NotPermitted, message).hint(hint)));
     }
     Ok(())
@@ -252,12 +254,13 @@ fn bound(
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(unknown) = request.tools.keys().find(|name| !names.contains(&name.as_str())) {
         let message = format!("the prompt `{}` has no tool `{unknown}`", prepared.prompt().id);
-        let hint = did_you_mean(&nearest(unknown, names.iter().copied())).unwrap_or_else(|| {
-            match names.is_empty() {
-                true => "it has no tools: leave out --tool".to_owned(),
-                false => format!("its tools are: {}", names.join(", ")),
-            }
-        });
+        let hint =
+            did_you_mean(&nearest(unknown, names.iter().copied())).map(Hint::from).unwrap_or_else(|| {
+                match names.is_empty() {
+                    true => Hint::option("it has no tools", "leave out --tool"),
+                    false => format!("its tools are: {}", names.join(", ")).into(),
+                }
+            });
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoHandler, message).hint(hint)));
     }
     refuse_idle(&request.allow)?;
@@ -274,7 +277,8 @@ fn bound(
                 // The author of a prompt does not decide what runs on the user's machine.
                 if allowed.check("execute", "tool", written).is_err() {
                     let message = format!("the tool `{}` runs `{written}`, which is not allowed", tool.name);
-                    let hint = format!("allow it: --allow rye.execute.tool.{}", written.replace('/', "."));
+                    let option = format!("--allow rye.execute.tool.{}", written.replace('/', "."));
+                    let hint = Hint::option("allow it", option);
                     return Err(Error::new(
                         ErrorKind::Usage,
                         Diagnostic::new(Code::NotPermitted, message).hint(hint),
@@ -284,9 +288,9 @@ fn bound(
             }
             (None, None) => {
                 let message = format!("the tool `{}` has no item to run", tool.name);
-                let mut hint = format!("name an item: --tool {}=my/tool", tool.name);
+                let mut hint = Hint::option("name an item", format!("--tool {}=my/tool", tool.name));
                 if rendered.sections().is_none() {
-                    hint.push_str("; or write `runs: my/tool` where it is declared");
+                    hint = hint.or("or write `runs: my/tool` where it is declared");
                 }
                 let diagnostic = Diagnostic::new(Code::NoHandler, message).hint(hint);
                 let diagnostic = match &tool.place {

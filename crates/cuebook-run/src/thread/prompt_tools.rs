@@ -12,7 +12,7 @@ use cuebook::render::Rendered;
 use cuebook::sections::VisibilityOverrides;
 use cuebook::sections::disclosure::{MAX_EXPANSIONS, TOOLS};
 use cuebook::variables::{Context, Variables};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::form;
@@ -212,7 +212,10 @@ fn again(nudges: u32, why: &str, said: &Reply) -> Result<AfterAnswer> {
         return Ok(AfterAnswer::Again(form::reminder(why)));
     }
     let message = format!("the model's answer does not have the form that the prompt asks for: {why}");
-    let hint = "describe the form in the prompt; the answer is in the thread's log (`thread show --events`)";
+    let hint = Hint::command_line(
+        "describe the form in the prompt; the answer is in the thread's log (`thread show --events`)",
+    )
+    .for_programs("describe the form in the prompt; the answer is in the thread's log");
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
     Err(Error::new(ErrorKind::Execute, diagnostic).with("result", said.to_json()))
 }

@@ -66,6 +66,7 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::resume_with`].
+    #[doc(hidden)]
     pub fn queue_again(
         &self,
         project: Option<&Path>,
@@ -88,6 +89,7 @@ impl Engine {
     }
 
     /// The queue of a project: what its workers take threads from unless they are told otherwise.
+    #[doc(hidden)]
     pub fn queue_name(&self, project: Option<&Path>) -> Result<String> {
         Ok(self.project(project)?.spaces.project().to_string_lossy().into_owned())
     }

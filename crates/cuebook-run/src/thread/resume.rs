@@ -7,7 +7,7 @@ use cuebook::chat::reply::is_paused;
 use cuebook::chat::{Message, Role};
 use cuebook::error::printable;
 use cuebook::items::ItemId;
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::OpenHook;
@@ -23,6 +23,7 @@ use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
 use crate::policy::limits::ThreadLimits;
 use crate::provider::{Chosen, ModelPreference, Providers};
+use crate::record::short_error_json;
 use crate::store::{Authenticity, Change, Filter, Holder, Record, Store, moved, not_own};
 use crate::turn::tool_message;
 use crate::watch::{Activity, Watch};
@@ -63,6 +64,7 @@ impl Engine {
     ///
     /// `CB712` if it is missing, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
     /// key did not write its log, `CB737` if a prompt's thread had permissions that were not allowed again.
+    #[doc(hidden)]
     pub fn resume_with(
         &self,
         project: Option<&Path>,
@@ -100,6 +102,7 @@ impl Engine {
     /// # Errors
     ///
     /// As [`Engine::resume_with`].
+    #[doc(hidden)]
     pub fn carry_out(
         &self,
         project: Option<&Path>,
@@ -129,11 +132,7 @@ impl Engine {
         }
         let holder = Holder::of_this_process();
         store.take(id, &holder, &[], &Change::default())?;
-        let reported = json!({"error": {
-            "code": error.code().as_str(),
-            "message": error.diagnostic().message,
-            "hint": error.diagnostic().hint,
-        }});
+        let reported = json!({"error": short_error_json(error)});
         let change =
             Change { status: Some(Status::Error), result: Some(reported.clone()), ..Change::default() };
         store.append(id, &holder, &[Entry::new(Kind::Failed, reported)], &change).map(drop)
@@ -355,8 +354,9 @@ pub(super) fn refuse_unconfirmed(record: &Record, launch: &Launch, command: &str
     if !tools.is_empty() {
         message.push_str(&format!("; with the tools {}", tools.join(", ")));
     }
-    let hint = format!("to allow this: cuebook thread {command} --allow-again");
-    let diagnostic = Diagnostic::new(Code::AskAgain, printable(&message)).hint(printable(&hint));
+    let hint = Hint::run("to allow this", format!("cuebook thread {command} --allow-again"));
+    let diagnostic = Diagnostic::new(Code::AskAgain, printable(&message))
+        .hint(hint.map(|text| printable(text).into_owned()));
     Err(Error::new(ErrorKind::Execute, diagnostic)
         .with("thread_id", id.as_str())
         .with("capabilities", capabilities)
@@ -368,18 +368,20 @@ pub(super) fn refuse_unconfirmed(record: &Record, launch: &Launch, command: &str
 pub(super) fn busy(record: &Record) -> Error {
     let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
     let message = format!("`{}` is already running{who}", record.id);
-    let hint = format!(
-        "follow it: cuebook thread tail {id}; if you know that its process is gone: cuebook thread resume {id} --take-over",
-        id = record.id
-    );
+    let id = &record.id;
+    let hint = Hint::run("follow it", format!("cuebook thread tail {id}")).or(Hint::run(
+        "if you know that its process is gone",
+        format!("cuebook thread resume {id} --take-over"),
+    )
+    .for_programs("if you know that its process is gone, take it over"));
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadBusy, message).hint(hint))
 }
 
 fn ended(record: &Record) -> Error {
     let message = format!("`{}` is {}, so there is nothing to continue", record.id, record.status);
     let hint = match &record.continued_by {
-        Some(next) => format!("{next} continues its conversation"),
-        None => format!("see its result: cuebook thread show {}", record.id),
+        Some(next) => format!("{next} continues its conversation").into(),
+        None => Hint::run("see its result", format!("cuebook thread show {}", record.id)),
     };
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
 }

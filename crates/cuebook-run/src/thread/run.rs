@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuebook::items::{ItemId, ItemType};
 use cuebook::variables::{Context, Variables};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 use serde_json::{Map, Value as Json};
 
 use super::Secrets;
@@ -38,6 +38,8 @@ use crate::watch::Watch;
 ///
 /// let request = RunRequest::new("reply").var("letter", "Where is order 7?").model("gpt-4o").limit("turns", 5);
 /// assert_eq!(request.limit_overrides["turns"], 5);
+/// let request = request.tool("orders", "desk/orders").skill("letters").allow("rye.load.knowledge.desk.*");
+/// assert_eq!((request.skills.len(), request.allow.len()), (1, 1));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
@@ -93,6 +95,7 @@ impl Engine {
     /// # Errors
     ///
     /// `CB724` if they cannot be opened.
+    #[doc(hidden)]
     pub fn threads_so_far(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
         let store = self.looked_at(&*self.project(project)?)?;
         super::sweep(&*store)?;
@@ -442,6 +445,7 @@ fn refuse_tools(prepared: &Prepared, request: &RunRequest) -> Result<()> {
     }
     let message =
         format!("`{}` is a directive, and its <permissions> say what it may do", prepared.prompt().id);
-    let hint = "--tool and --allow work on prompts that declare tools: leave them out";
+    let hint = Hint::command_line("--tool and --allow work on prompts that declare tools: leave them out")
+        .for_programs("leave out `tools` and `allow`: they are for prompts that declare tools");
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }

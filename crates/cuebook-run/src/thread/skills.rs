@@ -11,7 +11,7 @@ use cuebook::items::ItemId;
 use cuebook::limits::FILE_BYTES;
 use cuebook::prompt::{Property, Tools};
 use cuebook::sections::disclosure;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::launch::Launch;
@@ -42,7 +42,7 @@ fn folder(project: &Project, id: &str) -> Result<SkillFolder> {
     let found = project.book().library().find(id)?;
     let Some(folder) = SkillFolder::of(&found.candidate, FILE_BYTES)? else {
         let message = format!("`{id}` is a prompt, and not a skill");
-        let hint = "a skill is a folder with `SKILL.md`; list prompts and skills: cuebook list";
+        let hint = Hint::run("a skill is a folder with `SKILL.md`; list prompts and skills", "cuebook list");
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     };
     folder.signature(project.trust())?;
@@ -55,7 +55,8 @@ pub(super) fn refuse_same_name(tools: &dyn ThreadTools) -> Result<()> {
         return Ok(());
     }
     let message = format!("the prompt has a tool `{NAME}`, which is the name of the tool that opens skills");
-    let hint = "rename the tool of the prompt, or leave out --skill";
+    let hint = Hint::command_line("rename the tool of the prompt, or leave out --skill")
+        .for_programs("rename the tool of the prompt, or leave out the skills");
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }
 

@@ -9,7 +9,7 @@ use cuebook::items::{ItemId, ItemType};
 use cuebook::limits::FILE_BYTES;
 use cuebook::prompt::Model;
 use cuebook::variables::{Context, HookTexts, UnknownVariables, Variables};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Prepared, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -310,8 +310,11 @@ pub(super) const CURRENCY: &str = "spend_currency";
 fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
     let Some(parent) = parent.filter(|_| error.code() == Code::LimitReached) else { return error };
     let mut diagnostic = error.diagnostic().clone();
-    let hint = diagnostic.hint.unwrap_or_default();
-    diagnostic.hint = Some(format!("`{}` cannot start threads (its depth is 0); {hint}", parent.id));
+    let first = Hint::from(format!("`{}` cannot start threads (its depth is 0)", parent.id));
+    diagnostic.hint = Some(match diagnostic.hint {
+        Some(hint) => first.or(hint),
+        None => first,
+    });
     let depth = parent.limits.depth.max(0);
     Error::new(error.kind(), diagnostic).with("limit_code", "depth_exceeded").with("current_value", depth)
 }
@@ -370,9 +373,10 @@ pub(super) fn no_price(chosen: &Chosen, is_set: bool) -> Result<()> {
         "the price of `{}` at the provider `{}` is unknown, so the limit `spend` cannot work",
         chosen.model, chosen.provider.name
     );
-    let hint = format!(
-        "add its price to the provider file `{}` (cuebook help threads), or leave out the limit `spend`",
-        chosen.provider.name
-    );
+    let (name, other) = (&chosen.provider.name, "or leave out the limit `spend`");
+    let add = format!("add its price to the provider file `{name}`");
+    let hint = Hint::command_line(format!("{add} (cuebook help threads), {other}"))
+        .for_programs(format!("{add}, {other}"))
+        .with_command("cuebook help threads");
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadProviderFile, message).hint(hint)))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cuebook::Code;
-use cuebook::chat::reply::Reply as Said;
+use cuebook::chat::reply::Reply as ModelReply;
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::provider::{Client, HttpProvider};
 use serde_json::json;
@@ -75,7 +75,7 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
     let provider =
         HttpProvider::new(&Client::new(), crate::chosen_from(&file)).with_environment(crate::environment);
     let answer = ask(&provider, &RecordingListener::default()).unwrap();
-    assert_eq!((answer.reply, answer.usage.unwrap().input), (Said::Text("Hi".into()), Some(7)));
+    assert_eq!((answer.reply, answer.usage.unwrap().input), (ModelReply::Text("Hi".into()), Some(7)));
     let heard = sent.load(Ordering::SeqCst);
     assert!(heard < 400, "{heard} trailers were read");
     drop(provider);

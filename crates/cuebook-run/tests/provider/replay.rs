@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cuebook::Code;
-use cuebook::chat::reply::Reply as Said;
+use cuebook::chat::reply::Reply as ModelReply;
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::provider::{Category, Client, HttpProvider, Recorder, Recording};
 use serde_json::json;
@@ -91,7 +91,7 @@ fn recordings_hold_no_secret_options() {
         for written in ["violet-blue-horse", "other-green-horse"] {
             let (replay, _) = replayed(&mock, api, &options(written), Recording::read(&file).unwrap());
             let answer = ask_for(&replay, &RecordingListener::default(), "one", None);
-            assert_eq!(answer.unwrap().reply, Said::Text("a".into()), "{api:?}");
+            assert_eq!(answer.unwrap().reply, ModelReply::Text("a".into()), "{api:?}");
         }
     }
 }
@@ -115,7 +115,7 @@ fn a_different_request_is_reported_with_the_place() {
     let (replay, _) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap().lenient());
     assert_eq!(
         ask_for(&replay, &RecordingListener::default(), "two", None).unwrap().reply,
-        Said::Text("a".into())
+        ModelReply::Text("a".into())
     );
 }
 
@@ -133,7 +133,7 @@ fn threads_that_share_a_recording_find_their_own_replies() {
     for (question, answer) in [("two", "b"), ("one", "a")] {
         assert_eq!(
             ask_for(&replay, &RecordingListener::default(), question, None).unwrap().reply,
-            Said::Text(answer.into())
+            ModelReply::Text(answer.into())
         );
     }
 }

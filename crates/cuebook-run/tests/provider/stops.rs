@@ -20,7 +20,7 @@ fn a_caller_can_stop() {
                             &RecordingListener { stop: Some(stop.clone()), ..RecordingListener::default() },
                         )
                     } else {
-                        ask(&provider, &Asked(stop.clone()))
+                        ask(&provider, &RequestNotice(stop.clone()))
                     }
                 });
                 assert!(mock.wait_for_requests(number + 1, Duration::from_secs(60)));

@@ -7,7 +7,7 @@ use cuebook_run::{Event, Kind, Money, Status, ThreadId, whole_log};
 use serde_json::Value as Json;
 
 /// A thread with all that is known of it.
-struct Known {
+struct KnownThread {
     record: Record,
     account: Account,
     log: Vec<Event>,
@@ -16,11 +16,11 @@ struct Known {
 
 /// Checks everything, and says what was spent in all.
 pub fn agree(store: &dyn Store, records: &[Record]) -> Money {
-    let mut all: BTreeMap<ThreadId, Known> = BTreeMap::new();
+    let mut all: BTreeMap<ThreadId, KnownThread> = BTreeMap::new();
     for record in records {
         let account = store.account(&record.id).unwrap().unwrap();
         let log = whole_log(store, record).unwrap();
-        let known = Known { record: record.clone(), account, log, children: Vec::new() };
+        let known = KnownThread { record: record.clone(), account, log, children: Vec::new() };
         all.insert(record.id.clone(), known);
     }
     for record in records {
@@ -54,20 +54,24 @@ pub fn agree(store: &dyn Store, records: &[Record]) -> Money {
     total
 }
 
-fn tree(all: &BTreeMap<ThreadId, Known>, id: &ThreadId, amount: &dyn Fn(&Known) -> Money) -> Money {
+fn tree(
+    all: &BTreeMap<ThreadId, KnownThread>,
+    id: &ThreadId,
+    amount: &dyn Fn(&KnownThread) -> Money,
+) -> Money {
     let known = &all[id];
     known.children.iter().map(|child| tree(all, child, amount)).fold(amount(known), |sum, more| sum + more)
 }
 
 /// What answers cost beyond what was held for them.
-fn more_than_held(known: &Known) -> Money {
+fn more_than_held(known: &KnownThread) -> Money {
     let nanos = known.log.iter().filter_map(|event| event.payload["more_than_held"].as_i64());
     nanos.map(Money::from_nanos).sum()
 }
 
 /// The registry says what the log says.
-fn log_agrees(known: &Known) {
-    let Known { record, log, .. } = known;
+fn log_agrees(known: &KnownThread) {
+    let KnownThread { record, log, .. } = known;
     let id = &record.id;
     let (mut turns, mut input, mut output, mut spend) = (0, 0, 0, Money::ZERO);
     let mut status = Status::Created;

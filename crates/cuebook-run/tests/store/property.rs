@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// What a thread spent as we know it, besides the store.
 #[derive(Default, Clone, Copy)]
-struct Known {
+struct KnownThread {
     spent: i64,
     held: i64,
 }
@@ -57,7 +57,7 @@ pub fn the_ledger_holds_whatever_is_done(world: &Fixture) {
         let root = store.begin(&New { prompt: format!("case-{}", prompt.get()), ..new(0.0) }).unwrap();
         let limit = Change { spend_limit: Some(Money::from_nanos(100)), ..Change::default() };
         append(store, &root, &limit).unwrap();
-        let mut known = BTreeMap::from([(root.id.clone(), Known::default())]);
+        let mut known = BTreeMap::from([(root.id.clone(), KnownThread::default())]);
         for step in &steps {
             go(store, &root, step, &mut known);
         }
@@ -70,13 +70,13 @@ pub fn the_ledger_holds_whatever_is_done(world: &Fixture) {
 }
 
 /// The threads of a case, oldest first.
-fn tree(store: &dyn Store, known: &BTreeMap<ThreadId, Known>) -> Vec<Record> {
+fn tree(store: &dyn Store, known: &BTreeMap<ThreadId, KnownThread>) -> Vec<Record> {
     let mut all: Vec<Record> = known.keys().map(|id| store.record(id).unwrap().unwrap()).collect();
     all.sort_by_key(|record| record.created_at);
     all
 }
 
-fn go(store: &dyn Store, root: &Record, step: &Step, known: &mut BTreeMap<ThreadId, Known>) {
+fn go(store: &dyn Store, root: &Record, step: &Step, known: &mut BTreeMap<ThreadId, KnownThread>) {
     let nanos = Money::from_nanos;
     let all = tree(store, known);
     let pick = |at: usize| all[at % all.len()].clone();
@@ -91,7 +91,7 @@ fn go(store: &dyn Store, root: &Record, step: &Step, known: &mut BTreeMap<Thread
             let holder = run.then(holder);
             let new = New { parent: Some(parent.id), spend: nanos(spend), holder, ..new(0.0) };
             if let Ok(record) = store.begin(&New { prompt: root.prompt.clone(), ..new }) {
-                known.insert(record.id, Known::default());
+                known.insert(record.id, KnownThread::default());
             }
         }
         Step::Hold(at, hold) => {
@@ -105,7 +105,7 @@ fn go(store: &dyn Store, root: &Record, step: &Step, known: &mut BTreeMap<Thread
             let known = known.get_mut(&record.id).unwrap();
             let cost = Cost { spend: nanos(known.spent + spend), ..record.cost };
             assert!(write(&record, &holder, &Change { cost: Some(cost), ..Change::default() }));
-            *known = Known { spent: known.spent + spend, held: 0 };
+            *known = KnownThread { spent: known.spent + spend, held: 0 };
         }
         Step::Rest(at, status) => {
             let Some((record, holder)) = held(at) else { return };
@@ -144,18 +144,18 @@ fn go(store: &dyn Store, root: &Record, step: &Step, known: &mut BTreeMap<Thread
             let words = std::sync::Arc::new(|_: &ThreadId| vec![nudge("bye")]);
             if let Ok(next) = store.hand_over(&record.id, &holder, words, &Change::default(), &next) {
                 rest(known.get_mut(&record.id).unwrap());
-                known.insert(next.id, Known::default());
+                known.insert(next.id, KnownThread::default());
             }
         }
     }
 }
 
-fn rest(known: &mut Known) {
-    *known = Known { spent: known.spent + known.held, held: 0 };
+fn rest(known: &mut KnownThread) {
+    *known = KnownThread { spent: known.spent + known.held, held: 0 };
 }
 
 /// Accounts are what we know, and agree with each other.
-fn check(store: &dyn Store, root: &Record, known: &BTreeMap<ThreadId, Known>) {
+fn check(store: &dyn Store, root: &Record, known: &BTreeMap<ThreadId, KnownThread>) {
     for (id, known) in known {
         let account = store.account(id).unwrap().unwrap();
         assert_eq!(
@@ -170,7 +170,7 @@ fn check(store: &dyn Store, root: &Record, known: &BTreeMap<ThreadId, Known>) {
 }
 
 /// Ends everything, after which the root's account says what everything cost.
-fn end(store: &dyn Store, root: &Record, known: &mut BTreeMap<ThreadId, Known>) {
+fn end(store: &dyn Store, root: &Record, known: &mut BTreeMap<ThreadId, KnownThread>) {
     for record in tree(store, known) {
         if record.status == Status::Running {
             let holder = record.holder.clone().unwrap();

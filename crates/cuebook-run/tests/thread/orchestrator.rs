@@ -184,7 +184,7 @@ fn unknown_parameters_of_operations_are_refused() {
             "the operation `list_active` has no parameter `thread_id`",
             "`list_active` takes no parameters",
         ),
-        (run(json!({})), "the required variable `who` is missing", "add `who` to `variables`"),
+        (run(json!({})), "the required variable `who` is missing", "give `who` a value"),
     ] {
         assert_eq!(answer["status"], "error", "{answer:#}");
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(wanted)), "{answer:#}");

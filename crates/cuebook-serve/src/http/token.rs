@@ -4,7 +4,7 @@ use std::fmt;
 
 use cuebook::error::ErrorKind;
 use cuebook::sha256::hex;
-use cuebook::{Code, Diagnostic, Error, Result};
+use cuebook::{Code, Diagnostic, Error, Hint, Result};
 use sha2::{Digest, Sha256};
 
 /// A token. Only its hash is kept.
@@ -16,13 +16,12 @@ const SHORTEST: usize = 16;
 impl Token {
     /// The token in an environment variable.
     pub fn from_env(name: &str) -> Result<Token> {
-        let missing = |message: String, hint: String| {
+        let missing = |message: String, hint: Hint| {
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::TokenMissing, message).hint(hint))
                 .with("variable", name)
         };
-        let set = format!(
-            "set it to a long random text: export {name}=$(openssl rand -hex 32); without --token-env the server makes a token"
-        );
+        let set = format!("set it to a long random text: export {name}=$(openssl rand -hex 32)");
+        let set = Hint::from(set).or(Hint::command_line("without --token-env the server makes a token"));
         let value = std::env::var(name).unwrap_or_default();
         let value = value.trim();
         match value {
@@ -42,7 +41,7 @@ impl Token {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
             let message = format!("the system has no random bytes for a token: {error}");
-            let hint = "give a token in an environment variable: --token-env NAME";
+            let hint = Hint::option("give a token in an environment variable", "--token-env NAME");
             Error::new(ErrorKind::Io, Diagnostic::new(Code::TokenMissing, message).hint(hint))
         })?;
         let text = hex(&bytes);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use cuebook::trust::{ContentDigest, PackFile};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result, files};
 use serde_json::{Value as Json, json};
 
 use super::{content, step};
@@ -86,7 +86,10 @@ pub(super) fn finish(book: &Book) -> Result<()> {
     let Some(pending) = Pending::read(text.text()) else {
         let diagnostic =
             Diagnostic::new(Code::BadPackageLock, "the note of an interrupted change is damaged");
-        let hint = "delete the file, then compare the packages with cuebook.lock: cuebook sync --dry-run";
+        let hint = Hint::run(
+            "delete the file, then compare the packages with cuebook.lock",
+            "cuebook sync --dry-run",
+        );
         return Err(Error::new(ErrorKind::Pack, diagnostic.file(NAME).hint(hint)));
     };
     let is_new = content(book, pending.kind, &pending.name)? == pending.files;

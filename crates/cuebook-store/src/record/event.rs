@@ -98,6 +98,7 @@ impl Entry {
 
 /// An event of a log.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Event {
     /// Its number in the log, from one.
     pub seq: u64,

@@ -40,7 +40,8 @@ impl Holder {
     }
 
     /// Whether it is a process of this machine, of which the system can be asked.
-    pub(crate) fn is_here(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_here(&self) -> bool {
         let (host, pid, _) = this_process();
         self.host == *host && stat(*pid).is_some()
     }

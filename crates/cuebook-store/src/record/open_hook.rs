@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 /// Something that a hook does, and that had begun when the process died.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenHook {
     /// The hook.
     pub hook: String,

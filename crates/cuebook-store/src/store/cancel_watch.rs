@@ -46,6 +46,7 @@ impl Shared {
 }
 
 impl CancelWatch {
+    /// Watches this store.
     pub fn new(store: Arc<dyn Store>) -> CancelWatch {
         let made = CancelWatch(Arc::default());
         let shared = made.0.clone();
@@ -78,7 +79,7 @@ impl CancelWatch {
         made
     }
 
-    /// Looks out for a thread.
+    /// Watches a thread for as long as the result lives.
     pub fn watch(&self, id: &ThreadId) -> Watched {
         let flag = Arc::new(AtomicBool::new(false));
         self.0.state().flags.insert(id.clone(), (Instant::now(), flag.clone()));

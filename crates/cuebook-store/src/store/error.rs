@@ -1,6 +1,6 @@
 //! What a store says no with. Every error of both stores is made here, so that they say the same.
 
-use cuebook_text::{Code, Diagnostic, Error, ErrorKind};
+use cuebook_text::{Code, Diagnostic, Error, ErrorKind, Hint};
 
 use super::Authenticity;
 use crate::money::Money;
@@ -9,13 +9,15 @@ use crate::record::{Status, ThreadId};
 /// `CB712`: there is no such thread.
 pub(crate) fn not_found(id: &ThreadId) -> Error {
     let message = format!("there is no thread `{id}`");
-    let diagnostic = Diagnostic::new(Code::ThreadNotFound, message)
-        .hint("`cuebook thread list` shows the threads of this store");
+    let diagnostic = Diagnostic::new(Code::ThreadNotFound, message).hint(
+        Hint::command_line("`cuebook thread list` shows the threads of this store")
+            .with_command("cuebook thread list"),
+    );
     Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", id.as_str())
 }
 
 /// `CB713`: another process runs it, or none.
-pub(crate) fn busy(id: &ThreadId, message: String, hint: &str) -> Error {
+pub(crate) fn busy(id: &ThreadId, message: String, hint: impl Into<Hint>) -> Error {
     let diagnostic = Diagnostic::new(Code::ThreadBusy, message).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str())
 }
@@ -38,7 +40,9 @@ pub fn moved(id: &ThreadId, status: Status) -> Error {
 /// `CB713`: it runs already.
 pub(crate) fn runs(id: &ThreadId, pid: Option<u32>) -> Error {
     let who = pid.map_or_else(String::new, |pid| format!(", by process {pid}"));
-    let hint = "wait until it stops, or stop it with `cuebook thread cancel`";
+    let hint = Hint::command_line("wait until it stops, or stop it with `cuebook thread cancel`")
+        .for_programs("wait until it stops, or cancel it")
+        .with_command(format!("cuebook thread cancel {id}"));
     busy(id, format!("`{id}` is already running{who}"), hint)
 }
 
@@ -140,7 +144,10 @@ pub fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
     }
     let warning = authenticity.warning().unwrap_or_default();
     let diagnostic = Diagnostic::new(Code::NotYourLog, format!("the log of `{id}` is {warning}")).hint(
-        "read it with `cuebook thread show`; if you trust all of it, resume the thread with --trust-log",
+        Hint::command_line(
+            "read it with `cuebook thread show`; if you trust all of it, resume the thread with --trust-log",
+        )
+        .for_programs("read it before you rely on it"),
     );
     Error::new(ErrorKind::Integrity, diagnostic)
         .with("thread_id", id.as_str())

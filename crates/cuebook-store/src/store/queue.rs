@@ -8,6 +8,7 @@
 mod claim;
 mod workers;
 
+use cuebook_text::Hint;
 use std::time::Duration;
 
 use cuebook_text::Result;
@@ -17,7 +18,7 @@ use super::book::{self, Book, ParentRelation};
 use super::rows::Rows;
 use super::sql::{Cell, Tables};
 use super::{Authenticity, Holder, LogKey, New, Record, error};
-use crate::record::{Entry, Kind, Status, ThreadId, cost_json};
+use crate::record::{Entry, Kind, Status, ThreadId, cost_json, short_error_json};
 
 pub use claim::{Claim, ClaimLimits};
 pub use workers::{QueueState, WorkerRow, WorkerState};
@@ -261,7 +262,10 @@ fn insert(rows: &mut Rows<'_>, id: &ThreadId, prompt: &str, place: &Place) -> Re
 fn claimed(id: &ThreadId, pid: Option<u32>) -> cuebook_text::Error {
     let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
     let message = format!("a worker{who} has claimed `{id}` and is about to run it");
-    error::busy(id, message, "follow it with `cuebook thread tail`")
+    let hint = Hint::command_line("follow it with `cuebook thread tail`")
+        .for_programs("wait until it runs")
+        .with_command(format!("cuebook thread tail {id}"));
+    error::busy(id, message, hint)
 }
 
 /// A thread is taken: its claim has to be the holder's, if it is in the queue. One without a claim becomes the holder's, so that no
@@ -322,11 +326,7 @@ pub(super) fn hand_over(rows: &mut Rows<'_>, id: &ThreadId, next: &ThreadId, hol
 
 /// A thread that a worker has claimed and cannot start: it has failed, and says why.
 pub fn failed_to_start(error: &cuebook_text::Error, record: &Record) -> (Vec<Entry>, serde_json::Value) {
-    let reported = serde_json::json!({"error": {
-        "code": error.code().as_str(),
-        "message": error.diagnostic().message,
-        "hint": error.diagnostic().hint,
-    }});
+    let reported = serde_json::json!({"error": short_error_json(error)});
     let mut payload = reported.clone();
     payload["cost"] = cost_json(&record.cost);
     (vec![Entry::new(Kind::Failed, payload)], reported)

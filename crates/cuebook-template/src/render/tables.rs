@@ -17,6 +17,7 @@ pub enum Spans {
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// Anything.
     Any,

@@ -3,13 +3,11 @@
 //! Errors carry one or more of these, and `check` returns a list of them, so that both look the same to a reader, to a
 //! script and to the tests.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::Code;
-use super::advice::{COMMAND, advice_of};
+use super::{Code, Hint};
 use crate::source::Place;
 
 /// How bad a finding is.
@@ -41,6 +39,22 @@ impl fmt::Display for Severity {
 }
 
 /// One finding.
+///
+/// ```
+/// use cuebook_text::error::{Code, Diagnostic, Severity};
+/// use cuebook_text::source::Source;
+///
+/// let source = Source::new("note.md", "Hello {{ nmae }}!");
+/// let finding = Diagnostic::new(Code::UndeclaredVariable, "undeclared variable `nmae`")
+///     .at(source.place(9..13))
+///     .label("here")
+///     .related(source.place(0..5), "in this sentence")
+///     .severity(Severity::Warning)
+///     .hint("did you mean `name`?");
+/// assert_eq!((finding.file_name(), finding.advice()), (Some("note.md"), Some("did you mean `name`?")));
+/// assert!(finding.commands().is_empty());
+/// assert_eq!(finding.to_json()["line"], 1);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Diagnostic {
     /// What kind of finding it is; has a page of its own.
@@ -57,10 +71,8 @@ pub struct Diagnostic {
     pub related: Vec<(Place, String)>,
     /// The file, where there is no place in a text (an unreadable file, a folder).
     pub file: Option<String>,
-    /// What to do about it, on a command line.
-    pub hint: Option<String>,
-    /// What to do about it, for a program, where that is something else.
-    pub advice: Option<String>,
+    /// What to do about it.
+    pub hint: Option<Hint>,
 }
 
 impl Diagnostic {
@@ -75,7 +87,6 @@ impl Diagnostic {
             related: Vec::new(),
             file: None,
             hint: None,
-            advice: None,
         }
     }
 
@@ -98,6 +109,7 @@ impl Diagnostic {
     }
 
     /// Adds the place where the file is included that this is about, unless it is there already.
+    #[doc(hidden)]
     pub fn included(self, place: &Place) -> Self {
         let is_reported = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
         match is_reported.into_iter().any(|reported| reported.is_same(place)) {
@@ -113,32 +125,25 @@ impl Diagnostic {
     }
 
     /// Says what to do.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Says what a program can do, where the hint speaks of the command line.
-    pub fn advice_for_programs(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
-        self
+    /// What to do, without the spelling of the command line. [`commands`](Diagnostic::commands) has that.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_ref()?.advice.as_deref()
     }
 
-    /// What to do, without the spelling of the command line. [`command`](Diagnostic::command) has that.
-    pub fn advice(&self) -> Option<Cow<'_, str>> {
-        let hint = || self.hint.as_deref().and_then(advice_of);
-        self.advice.as_deref().map(Cow::Borrowed).or_else(hint)
-    }
-
-    /// The command that does it, if the hint names one: `list the prompts: cuebook list`.
-    pub fn command(&self) -> Option<&str> {
-        let (advice, _) = self.hint.as_deref()?.split_once(COMMAND)?;
-        self.hint.as_deref().map(|hint| &hint[advice.len() + 2..])
+    /// The commands of `cuebook` that do it.
+    pub fn commands(&self) -> &[String] {
+        self.hint.as_ref().map_or(&[], |hint| &hint.commands)
     }
 
     /// Says what to do, if there is something to say.
-    pub fn hint_opt(mut self, hint: Option<String>) -> Self {
-        self.hint = hint.or(self.hint);
+    #[doc(hidden)]
+    pub fn hint_opt(mut self, hint: Option<impl Into<Hint>>) -> Self {
+        self.hint = hint.map(Into::into).or(self.hint);
         self
     }
 
@@ -186,7 +191,7 @@ impl Diagnostic {
             object.insert("related".into(), Value::Array(related));
         }
         if let Some(hint) = &self.hint {
-            object.insert("hint".into(), json!(hint));
+            hint.add_to(&mut object);
         }
         object
     }

@@ -61,8 +61,10 @@ fn safe(diagnostic: &Diagnostic) -> Diagnostic {
             .map(|(place, label)| (place.clone(), printable(label).into_owned()))
             .collect(),
         file: diagnostic.file.as_deref().map(|file| printable(file).into_owned()),
-        hint: diagnostic.hint.as_deref().map(|hint| printable_lines(hint).into_owned()),
-        advice: None,
+        hint: diagnostic
+            .hint
+            .as_ref()
+            .map(|hint| hint.clone().map(|text| printable_lines(text).into_owned())),
         place: diagnostic.place.clone(),
         ..*diagnostic
     }
@@ -109,7 +111,7 @@ fn groups<'d>(diagnostic: &'d Diagnostic, left: &mut usize) -> Vec<Group<'d>> {
         group = group.element(excerpt.snippet());
     }
     if let Some(hint) = &diagnostic.hint {
-        group = group.element(Level::HELP.message(hint.as_str()));
+        group = group.element(Level::HELP.message(hint.text.as_str()));
     }
     vec![group]
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::limits::FILE_BYTES;
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::{FOLDER, Item, ItemId, ItemType, SpaceKind, Spaces};
 use crate::trust::{Trust, message_with_path};
@@ -140,7 +140,7 @@ fn copy(spaces: &Spaces, item: &Item, destination: SpaceKind, replace: bool) -> 
         if !replace {
             let message = "another file has this name";
             let diagnostic = Diagnostic::new(Code::WriteFailed, message).file(name);
-            let hint = "move it away, or replace it: --replace";
+            let hint = Hint::option("move it away, or replace it", "--replace");
             return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
         }
     }

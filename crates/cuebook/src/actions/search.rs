@@ -256,11 +256,11 @@ impl Searcher {
         match self.search(request, trust) {
             Ok(found) => found.to_json(request),
             Err(error) => {
-                let mut answer = json!({"error": error.diagnostic().message});
+                let mut answer = Map::from_iter([("error".to_owned(), json!(error.diagnostic().message))]);
                 if let Some(hint) = &error.diagnostic().hint {
-                    answer["hint"] = hint.clone().into();
+                    hint.add_to(&mut answer);
                 }
-                answer
+                Json::Object(answer)
             }
         }
     }

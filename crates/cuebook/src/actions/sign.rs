@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::load::item_type;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
 use crate::limits::FILE_BYTES;
@@ -242,8 +242,11 @@ impl SignError {
 
     /// The same, and the answer has the error's hint.
     fn with_hint(error: Error) -> Box<SignError> {
-        let hint = error.diagnostic().hint.clone();
-        SignError::new(error).and("hint", hint.into())
+        let mut refused = SignError::new(error);
+        if let (Some(hint), Json::Object(answer)) = (&refused.error.diagnostic().hint, &mut refused.answer) {
+            hint.add_to(answer);
+        }
+        refused
     }
 
     fn and(mut self: Box<SignError>, name: &str, value: Json) -> Box<SignError> {
@@ -253,12 +256,10 @@ impl SignError {
 
     /// A file that cannot be read, signed or written.
     fn of_file(path: &Path, error: Error) -> Box<SignError> {
-        let mut answer = json!({"status": "error", "error": message_with_path(&error)});
-        if let Some(hint) = &error.diagnostic().hint {
-            answer["hint"] = hint.clone().into();
-        }
-        answer["path"] = path.display().to_string().into();
-        Box::new(SignError { error, answer })
+        let message = message_with_path(&error);
+        let mut refused = SignError::with_hint(error).and("path", path.display().to_string().into());
+        refused.answer["error"] = message.into();
+        refused
     }
 
     /// A file that does not say what its type must say. Each issue is a finding.
@@ -292,13 +293,13 @@ impl SignError {
     }
 }
 
-fn usage(message: &str, hint: &str) -> Error {
+fn usage(message: &str, hint: impl Into<Hint>) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 
 /// Items that are part of the program.
 fn read_only() -> Error {
-    let hint = "copy it to the project or to your own space first: cuebook load";
+    let hint = Hint::run("copy it to the project or to your own space first", "cuebook load");
     usage("Items of the system space cannot be signed", hint)
 }
 
@@ -342,7 +343,7 @@ fn missing(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Box<SignError> {
     let near = error.diagnostic().hint.clone().filter(|hint| hint.starts_with("did you mean"));
     let refused = SignError::new(error).and("hint", format!("Create file at {file}").into());
     match near {
-        Some(near) => refused.and("did_you_mean", near.into()),
+        Some(near) => refused.and("did_you_mean", near.text.into()),
         None => refused,
     }
 }
@@ -454,7 +455,10 @@ impl Signer<'_> {
             all.into_iter().filter(|item| !is_excluded(item) && glob.is_match(item.id.as_str())).collect();
         if found.is_empty() {
             let searched = self.folder.join(kind.folder()).display().to_string();
-            let hint = format!("the items are in {searched}; list them: cuebook search '' --scope {kind}");
+            let hint = Hint::run(
+                format!("the items are in {searched}; list them"),
+                format!("cuebook search '' --scope {kind}"),
+            );
             let message = format!("No {kind} items match: {pattern}");
             let diagnostic = Diagnostic::new(Code::ItemNotFound, message).hint(hint);
             let error = Error::new(ErrorKind::ItemNotFound, diagnostic);

@@ -24,13 +24,25 @@ use crate::variables::{Agent, Context, Problem, UnknownVariables, Variables};
 ///
 /// let error = book.prompt("greet").var("nmae", "Ada").render().unwrap_err();
 /// assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `name`?"));
+///
+/// let greeting = book
+///     .prompt("greet")
+///     .var("name", "Ada")
+///     .var("mood", "good")
+///     .unknown(cuebook::UnknownVariables::Ignore)
+///     .agent(cuebook::Agent::default())
+///     .language("en")
+///     .strict()
+///     .context(|context| context.without_hooks = true)
+///     .render()?;
+/// assert_eq!(greeting.text(), "Hello Ada!");
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "nothing is rendered before `render`"]
 pub struct RenderBuilder<'b> {
     book: &'b Book,
-    wanted: Wanted,
+    wanted: PromptSource,
     variables: Variables,
     context: Context,
     /// The first values that could not be taken.
@@ -39,16 +51,16 @@ pub struct RenderBuilder<'b> {
 
 /// What is rendered.
 #[derive(Debug, Clone)]
-enum Wanted {
+enum PromptSource {
     Id(String),
     File(PathBuf),
 }
 
-impl Wanted {
+impl PromptSource {
     fn prepare(&self, book: &Book, context: &Context) -> Result<Arc<Prepared>> {
         match self {
-            Wanted::Id(id) => book.prepare(id, context),
-            Wanted::File(path) => book.prepare_file(path, context),
+            PromptSource::Id(id) => book.prepare(id, context),
+            PromptSource::File(path) => book.prepare_file(path, context),
         }
     }
 }
@@ -56,7 +68,7 @@ impl Wanted {
 impl Book {
     /// Begins a render of a prompt. Nothing is looked for before the end.
     pub fn prompt(&self, prompt_id: impl Into<String>) -> RenderBuilder<'_> {
-        self.begin(Wanted::Id(prompt_id.into()))
+        self.begin(PromptSource::Id(prompt_id.into()))
     }
 
     /// Begins a render of the prompt in a file or folder. Only a path that the program or its user chose may be given here: any file
@@ -71,7 +83,7 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn file(&self, path: impl Into<PathBuf>) -> RenderBuilder<'_> {
-        self.begin(Wanted::File(path.into()))
+        self.begin(PromptSource::File(path.into()))
     }
 
     /// Renders the prompt in a file or folder, which the program or its user chose. It stays compiled, as a prompt with an id does.
@@ -108,7 +120,7 @@ impl Book {
         self.prepare_as((NameKind::File, &name), context, || self.library.find_path(path))
     }
 
-    fn begin(&self, wanted: Wanted) -> RenderBuilder<'_> {
+    fn begin(&self, wanted: PromptSource) -> RenderBuilder<'_> {
         RenderBuilder {
             book: self,
             wanted,
@@ -210,8 +222,8 @@ impl RenderBuilder<'_> {
         match self.fault {
             Some(error) => Err(error),
             None => match &self.wanted {
-                Wanted::Id(id) => self.book.render(id, &self.variables, &self.context),
-                Wanted::File(path) => self.book.render_file(path, &self.variables, &self.context),
+                PromptSource::Id(id) => self.book.render(id, &self.variables, &self.context),
+                PromptSource::File(path) => self.book.render_file(path, &self.variables, &self.context),
             },
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::directive::{DirectiveBody, ToolOffer};
 use super::sections::SectionsBody;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::items::Item;
 use crate::library::{Config, Library, LibraryLoader};
 use crate::overrides::ProjectStore;
@@ -148,7 +148,7 @@ impl<'r> Rendering<'r> {
         }
         let message =
             format!("the prompt `{}` has no sections, so Cuebook cannot shorten it", self.prompt.id);
-        let hint = "render it without a budget, or write it as sections: cuebook help sections";
+        let hint = Hint::run("render it without a budget, or write it as sections", "cuebook help sections");
         Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
     }
 }

@@ -18,7 +18,7 @@ pub use self::front::Front;
 use self::schema::Inputs;
 use super::template::TextBody;
 use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::prompt::{DOTPROMPT, Format, Metadata, Need, Prompt, Rich, Traits, Type, Variable};
 use crate::render::MARKS;
 use crate::source::{Place, Source};
@@ -148,7 +148,7 @@ impl Loader for Partials {
 }
 
 /// The error for something wrong in the front matter.
-fn wrong(place: Place, message: impl Into<String>, hint: impl Into<String>) -> Error {
+fn wrong(place: Place, message: impl Into<String>, hint: impl Into<Hint>) -> Error {
     let diagnostic = Diagnostic::new(Code::BadFrontMatter, message.into()).at(place).hint(hint.into());
     Error::new(ErrorKind::PromptRead, diagnostic)
 }

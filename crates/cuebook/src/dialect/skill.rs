@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Body, Compiling, Dialect, Offer, Parsed, Read, Reading, Texts, Writing};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 use crate::node::{Data, Key, Node};
 use crate::notation::prompty::split;
 use crate::prompt::{Format, Metadata, Prompt, SKILL, Traits};
@@ -307,7 +307,7 @@ fn why_no_name(name: &str) -> Option<String> {
     }
 }
 
-fn wrong(place: Place, message: impl Into<String>, hint: impl Into<String>) -> Error {
+fn wrong(place: Place, message: impl Into<String>, hint: impl Into<Hint>) -> Error {
     let diagnostic = Diagnostic::new(Code::BadFrontMatter, message.into()).at(place).hint(hint.into());
     Error::new(ErrorKind::PromptRead, diagnostic)
 }

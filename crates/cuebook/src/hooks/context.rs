@@ -49,6 +49,7 @@ const FAILED: &str = "RuntimeError";
 
 /// A request of a hook that was refused or failed. In Python it is raised as the exception that is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The name of a built-in exception of Python.
     pub exception: &'static str,

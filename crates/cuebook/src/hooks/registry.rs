@@ -45,6 +45,34 @@ pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 /// assert_eq!(rendered.text(), "Review main for Ada.");
 /// # Ok::<(), cuebook::Error>(())
 /// ```
+///
+/// A program says what hooks may use of it, and changes the text of a prompt after its template:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cuebook::hooks::{Hooks, Http, HttpRequest, HttpResponse, Refusal};
+///
+/// #[derive(Debug)]
+/// struct NoNetwork;
+///
+/// impl Http for NoNetwork {
+///     fn request(&self, _: &HttpRequest) -> Result<HttpResponse, Refusal> {
+///         Err(Refusal::failed("http_request: this program is offline"))
+///     }
+/// }
+///
+/// let hooks = Hooks::new()
+///     .http(Arc::new(NoNetwork))
+///     .listener(Arc::new(|event| println!("{event:?}")))
+///     .post_render("greet", |text, _variables, _context| Ok(text.to_uppercase()));
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::fs::create_dir_all(folder.path().join("prompts/greet")).unwrap();
+/// # std::fs::write(folder.path().join("prompts/greet/template.md"), "hello").unwrap();
+/// let book = cuebook::Book::open(folder.path()).with_hooks(hooks);
+/// assert_eq!(book.prompt("greet").render()?.text(), "HELLO");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Hooks {
     pub(crate) pre_render: HashMap<String, Arc<dyn PreRender>>,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Prepared;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, shell_word};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, shell_word};
 use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
 use crate::library::{
@@ -53,6 +53,7 @@ impl Prepared {
     }
 
     /// The namespaces that the templates use and a pack provides.
+    #[doc(hidden)]
     pub fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
         self.names.namespaces.keys().cloned()
     }
@@ -109,6 +110,7 @@ impl Prepared {
     }
 
     /// The folders of all code that can take part in its renders.
+    #[doc(hidden)]
     pub fn code_folders(&self) -> Vec<PathBuf> {
         let hooks = self.prompt.hooks.first().and_then(|hook| self.script_file(hook).ok());
         let mut folders: Vec<PathBuf> = hooks.map(|file| file.folder.clone()).into_iter().collect();
@@ -150,12 +152,13 @@ impl Prepared {
             Some(given) => std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given)),
             None => library.root().to_owned(),
         };
-        let refuse = |message: String, hint: &str| {
+        let refuse = |message: String, hint: Hint| {
             let diagnostic =
                 Diagnostic::new(Code::BadWorkspace, message).file(path.to_string_lossy()).hint(hint);
             Err(Error::new(ErrorKind::Hook, diagnostic))
         };
-        let name_one = "name a folder: --context workspace_path=DIR";
+        let name_one = Hint::option("name a folder", "--context workspace_path=DIR")
+            .for_programs("set `workspace_path` in the context to a folder");
         let folder = match self.code.workspace.get(&path) {
             Ok(folder) if folder.is_dir() => folder,
             Ok(_) => return refuse("the workspace is not a folder".into(), name_one),
@@ -253,10 +256,10 @@ impl Prepared {
         };
         let message =
             format!("`{}` has the hook `{}`, but {}", self.prompt.id, hook.name, self.why_nothing_runs());
-        let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
-            .at(hook.place.clone())
-            .hint(format!("render without hooks: --no-hooks{values}"))
-            .advice_for_programs("give the book hooks that can run, or set `without_hooks` in the context");
+        let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(hook.place.clone()).hint(
+            Hint::command_line(format!("render without hooks: --no-hooks{values}"))
+                .for_programs("give the book hooks that can run, or set `without_hooks` in the context"),
+        );
         let names: Vec<&str> = self.prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
         Error::new(ErrorKind::Hook, diagnostic).with("hooks", names)
     }
@@ -272,11 +275,11 @@ impl Prepared {
             provider.file,
             self.why_nothing_runs()
         );
-        let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message)
-            .hint(format!("pass the values: --var {namespace}:='{{…}}', or render without them: --no-hooks"))
-            .advice_for_programs(format!(
-                "give `{namespace}` a value, or set `without_hooks` in the context"
-            ));
+        let advice = format!("give `{namespace}` a value, or set `without_hooks` in the context");
+        let hint = Hint::command_line(format!(
+            "pass the values: --var {namespace}:='{{…}}', or render without them: --no-hooks"
+        ));
+        let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message).hint(hint.for_programs(advice));
         let diagnostic = match self.names.namespaces.get(namespace) {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -298,10 +301,10 @@ const OCCUPIED: [&str; 4] = ["/tmp", "/dev", "/proc", "/sys"];
 /// The error for a folder that would show the user's keys to code.
 fn shows_keys(folder: &Path) -> Error {
     let message = "code in this folder could read your home folder or your keys";
-    let diagnostic = Diagnostic::new(Code::BadWorkspace, message)
-        .file(folder.to_string_lossy())
-        .hint("name a separate folder: --context workspace_path=DIR")
-        .advice_for_programs("set `workspace_path` in the context to a separate folder");
+    let diagnostic = Diagnostic::new(Code::BadWorkspace, message).file(folder.to_string_lossy()).hint(
+        Hint::option("name a separate folder", "--context workspace_path=DIR")
+            .for_programs("set `workspace_path` in the context to a separate folder"),
+    );
     Error::new(ErrorKind::Hook, diagnostic)
 }
 
@@ -313,9 +316,9 @@ fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()
         return Ok(());
     };
     let message = "this code belongs to a pack that is not installed, so it cannot be approved";
-    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(hook.place.clone()).hint(format!(
-        "install the pack, then review and approve its code: cuebook pack install {}",
-        pack.display()
+    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(hook.place.clone()).hint(Hint::run(
+        "install the pack, then review and approve its code",
+        format!("cuebook pack install {}", pack.display()),
     ));
     Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic))
 }
@@ -360,9 +363,9 @@ fn provider_conflict(namespace: &str, message: String, sources: &[String], place
     let choice = |source: &String| format!("cuebook resolve {} {}", shell_word(&key), shell_word(source));
     let choices: Vec<String> = sources.iter().map(choice).collect();
     let hint = if choices.is_empty() {
-        format!("install the pack again, or remove the entry `{key}` from resolution.json")
+        format!("install the pack again, or remove the entry `{key}` from resolution.json").into()
     } else {
-        format!("choose one; Cuebook records the choice:\n  {}", choices.join("\n  "))
+        Hint::choose("choose one; Cuebook records the choice", choices)
     };
     let diagnostic = Diagnostic::new(Code::ProviderConflict, message).hint(hint);
     let diagnostic = match place {

@@ -13,6 +13,7 @@ impl Prepared {
     }
 
     /// What it is together with those that it extends, if it is a directive that lies in a space.
+    #[doc(hidden)]
     pub fn compose(&self) -> Option<Result<Composed>> {
         let body = self.body.directive()?;
         Some(body.compose(&body.item()?.located.id, &self.files.loader))
@@ -25,6 +26,7 @@ impl Prepared {
     ///
     /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted; `CB221` for a skill that
     /// was changed after it was signed.
+    #[doc(hidden)]
     pub fn verify_signature(&self) -> Result<()> {
         match self.body.directive() {
             Some(body) if body.item().is_none() => Ok(()),
@@ -47,6 +49,7 @@ impl Prepared {
     }
 
     /// The same of any file that its text is made from: its own, or what it includes.
+    #[doc(hidden)]
     pub fn signature_of(&self, file: &str) -> Option<String> {
         let included_prompts = self.includes.prompts.iter().flat_map(|included| included.items());
         let mut items = self.body.items().into_iter().chain(included_prompts);
@@ -66,6 +69,7 @@ impl Prepared {
     }
 
     /// The words of the engine: the project's, unless the caller says otherwise.
+    #[doc(hidden)]
     pub fn wording(&self, context: &Context) -> Wording {
         wording(&self.files.config, context)
     }

@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Mode, Prepared};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::library::Root;
 use crate::variables::{Context, SESSION, SYSTEM, Scope, UnknownVariables, Variables};
 
 /// The variables that a prompt has.
@@ -16,6 +18,27 @@ pub(super) struct KnownVariables {
 }
 
 impl Prepared {
+    /// The folder of the project.
+    #[doc(hidden)]
+    pub fn project(&self) -> &Path {
+        self.files.loader.library().root()
+    }
+
+    /// The prompts that it inherits variables from, nearest first.
+    #[doc(hidden)]
+    pub fn parents(&self) -> &[String] {
+        &self.files.parents
+    }
+
+    /// The folders of packs, by the names that their files go by, each with the pack's id.
+    #[doc(hidden)]
+    pub fn packs(&self) -> Vec<(String, String)> {
+        // If the places of a library cannot be listed, the search for the prompt has reported that.
+        let roots = self.files.loader.library().roots().unwrap_or_default();
+        let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
+        roots.iter().filter_map(of_pack).collect()
+    }
+
     /// The language that its texts were chosen by. A render has this language.
     pub fn language(&self) -> &str {
         self.files.loader.language()
@@ -82,17 +105,20 @@ impl Prepared {
     }
 
     /// Whether the prompt has a variable of this name: declared, read by a template, or supplied by the system.
+    #[doc(hidden)]
     pub fn knows(&self, name: &str) -> bool {
         let known = self.known();
         known.takes_any || known.names.contains(name)
     }
 
     /// Whether it may have a variable of any name, beside those that are known.
+    #[doc(hidden)]
     pub fn takes_any_name(&self) -> bool {
         self.known().takes_any
     }
 
     /// The names of all its variables.
+    #[doc(hidden)]
     pub fn known_names(&self) -> &BTreeSet<String> {
         &self.known().names
     }
@@ -102,6 +128,7 @@ impl Prepared {
     /// # Errors
     ///
     /// `CB404` for the first such variable.
+    #[doc(hidden)]
     pub fn refuse_unknown(&self, variables: &Variables) -> Result<()> {
         match variables.names().find(|name| !self.knows(name)) {
             None => Ok(()),

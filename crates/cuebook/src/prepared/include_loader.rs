@@ -13,7 +13,7 @@ use super::included::{IncludedContent, IncludedPrompt, KnowledgeBody};
 use super::{Mode, inherit};
 use crate::dialect::directive::{self, DirectiveBody, File};
 use crate::dialect::{Compiling, Dialects, Texts};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, nearest};
 use crate::hooks::Hooks;
 use crate::items::{Item, ItemId, ItemType};
 use crate::library::{Defaults, LibraryLoader};
@@ -260,7 +260,10 @@ impl IncludeLoader {
         let limit = self.include_context.settings.include_depth;
         if self.way.len() - 1 + height > limit {
             let message = format!("prompts include each other more than {limit} deep");
-            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow";
+            let hint = Hint::run(
+                "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it",
+                "cuebook allow",
+            );
             let diagnostic = Diagnostic::new(Code::TooDeep, message).at(at.clone()).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }

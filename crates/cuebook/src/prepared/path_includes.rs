@@ -7,6 +7,7 @@ use crate::template::jinja::names::ReferenceKind;
 
 impl Prepared {
     /// What is left behind where a file is included by its path which is a prompt by itself.
+    #[doc(hidden)]
     pub fn bare_files(&self) -> Vec<Diagnostic> {
         let outline = self.outline();
         let mut findings = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Prepared;
 use crate::chat::models::{ModelInfo, enrich};
 use crate::chat::{Marker, NO_ROLE, Role, Roles};
-use crate::error::{Code, Diagnostic, nearest};
+use crate::error::{Code, Diagnostic, Hint, nearest};
 use crate::prompt::{PROMPTY, Rich};
 use crate::render::DEFAULT_PROVIDER;
 use crate::template::unit::Unit;
@@ -66,6 +66,7 @@ impl Prepared {
     }
 
     /// What is surprising as far as it is known without a render.
+    #[doc(hidden)]
     pub fn surprises_of_check(&self) -> Vec<Diagnostic> {
         let mut found = self.surprises().to_vec();
         found.extend(self.all_unprovided());
@@ -172,7 +173,8 @@ impl Prepared {
         let provider = own.and_then(|model| model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
         let window = window(provider, model).filter(|window| tokens > *window)?;
         let message = format!("{what} has about {tokens} tokens, but {model} reads at most {window}");
-        let hint = "shorten it, drop sections with --fit, or choose a model with a larger window; `cuebook tokens` counts exactly";
+        let hint = Hint::command_line("shorten it, drop sections with --fit, or choose a model with a larger window; `cuebook tokens` counts exactly")
+            .for_programs("shorten it, or choose a model with a larger window");
         Some(Diagnostic::new(Code::LargerThanWindow, message).file(self.prompt.template.name()).hint(hint))
     }
 }

@@ -19,17 +19,20 @@ impl Prepared {
     }
 
     /// What happens to a `$name` that nothing fills.
+    #[doc(hidden)]
     pub fn missing(&self) -> Missing {
         self.body.sections().map_or(Missing::Error, |body| body.missing())
     }
 
     /// The project's overrides of it under a tag.
+    #[doc(hidden)]
     pub fn resolve_overrides(&self, tag: &str) -> Result<Resolved> {
         let Some(tree) = self.tree() else { return Ok(Resolved::default()) };
         self.book.overrides.store(self.files.loader.library().root())?.resolve(tree.descriptor(), tag)
     }
 
     /// The tags under which the project has overrides of it.
+    #[doc(hidden)]
     pub fn override_tags(&self) -> Result<Vec<String>> {
         let Some(tree) = self.tree() else { return Ok(Vec::new()) };
         self.book.overrides.store(self.files.loader.library().root())?.tags(&tree.ns, &tree.key)
@@ -37,6 +40,7 @@ impl Prepared {
 
     /// Renders a tree as its file has it, without the project's overrides, and as far as that is asked for whatever its folds
     /// and conditions say. `None` if it is no tree.
+    #[doc(hidden)]
     pub fn render_own(
         &self,
         variables: &Variables,

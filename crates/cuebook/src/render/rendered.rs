@@ -33,6 +33,21 @@ use crate::variables::{HookTexts, LateScope, Scope, Supplier};
 /// }
 /// let text: String = rendered.spans().map(|span| &rendered.text()[span.range]).collect();
 /// assert_eq!(text, rendered.text());
+/// assert!(rendered.segments().iter().any(|segment| segment.text == "Rumi"));
+/// assert!(rendered.notes().is_empty() && rendered.sections().is_none());
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+///
+/// With the feature `chat`, it becomes a request for a provider:
+///
+/// ```
+/// use cuebook::chat::wire::Api;
+///
+/// let rendered = cuebook::Book::open(".").prompt("general_system").var("agent_name", "Rumi").model("gpt-5").render()?;
+/// let (messages, _) = rendered.messages_for(Api::OpenAiChat)?;
+/// assert_eq!(rendered.wire_for(Api::OpenAiChat)?.body["messages"].as_array().unwrap().len(), messages.len());
+/// let body: serde_json::Value = serde_json::from_slice(&rendered.payload_as("anthropic")?.bytes).unwrap();
+/// assert_eq!(body, rendered.wire_as("anthropic")?.body);
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 #[derive(Debug)]
@@ -215,11 +230,13 @@ impl Rendered {
     }
 
     /// The pieces as they were recorded.
+    #[doc(hidden)]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
     /// The texts that it was written from.
+    #[doc(hidden)]
     pub fn units(&self) -> &Units {
         &self.units
     }
@@ -234,6 +251,7 @@ impl Rendered {
     }
 
     /// The values that it was rendered with.
+    #[doc(hidden)]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }

@@ -100,6 +100,7 @@ pub fn audience(rendered: &Rendered) -> (Option<String>, Option<Provider>, Token
 
 /// A tool as the body of a request speaks of it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RequestTool {
     /// Its name.
     pub name: String,

@@ -7,6 +7,7 @@ use super::{Origin, Rendered};
 /// Who wrote a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SegmentKind {
     /// An author, or the engine on an author's behalf.
     Literal,
@@ -16,6 +17,7 @@ pub enum SegmentKind {
 
 /// A run of text with one writer. Neighbouring literals are one segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Segment {
     /// Who wrote it.
     pub kind: SegmentKind,

@@ -6,18 +6,18 @@ use cuebook::prompt::{Kind, Model, ModelOptions, Property, Rich, Tool, ToolKind,
 use serde_json::{Map, Value as Json};
 
 /// Everything that a request is made of.
-pub struct Spoken {
+pub struct SentMessages {
     pub model: Model,
     pub messages: Vec<Message>,
     pub tools: Tools,
     pub outputs: Vec<Property>,
 }
 
-impl Spoken {
+impl SentMessages {
     /// Reads `{model_id, messages, tools, options, outputs}`.
-    pub fn read(input: &Json) -> Spoken {
+    pub fn read(input: &Json) -> SentMessages {
         let list = |key: &str| input[key].as_array().cloned().unwrap_or_default();
-        Spoken {
+        SentMessages {
             model: Model {
                 id: text(&input["model_id"]).unwrap_or_default(),
                 options: options(&input["options"]),
@@ -31,7 +31,7 @@ impl Spoken {
 
     /// The body; and what is sent are its bytes, with the same notes, the first time and when tools are remembered.
     pub fn body(&self, api: Api) -> cuebook::Result<Wire> {
-        let Spoken { model, messages, tools, outputs } = self;
+        let SentMessages { model, messages, tools, outputs } = self;
         let request = Request { model, messages, tools, outputs };
         let sent = [payload(api, &request), payload(api, &request)];
         let wire = body(api, &request);

@@ -7,16 +7,16 @@ use cuebook::source::Source;
 use cuebook::{Code, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
-use crate::spoken::Spoken;
+use crate::spoken::SentMessages;
 
 pub fn wire(api: Api, mut input: Json) -> Wire {
     input["model_id"] = json!("m");
-    Spoken::read(&input).body(api).unwrap()
+    SentMessages::read(&input).body(api).unwrap()
 }
 
 fn refusal(api: Api, mut input: Json) -> Error {
     input["model_id"] = json!("m");
-    Spoken::read(&input).body(api).unwrap_err()
+    SentMessages::read(&input).body(api).unwrap_err()
 }
 
 pub fn notes(wire: &Wire) -> Vec<&str> {

@@ -4,7 +4,7 @@ use cuebook::chat::wire::Api;
 use serde_json::{Value as Json, json};
 
 use crate::rules::{notes, wire};
-use crate::spoken::Spoken;
+use crate::spoken::SentMessages;
 
 fn with_part(part: Json) -> Json {
     json!({"messages": [{"role": "user", "content": [{"kind": "text", "value": "Look"}, part]}]})
@@ -241,7 +241,7 @@ proptest::proptest! {
         let inputs = [with_part(json!({"kind": kind, "value": source})), with_call];
         for (api, mut input) in Api::ALL.into_iter().flat_map(|api| inputs.clone().map(|input| (api, input))) {
             input["model_id"] = json!("m");
-            if let Err(error) = Spoken::read(&input).body(api) {
+            if let Err(error) = SentMessages::read(&input).body(api) {
                 proptest::prop_assert!(error.diagnostic().hint.is_some(), "{}", error);
             }
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cuebook::error::printable;
-use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint};
 use cuebook_share::{LOCK_FILE, LockedPackage, PackageState, Packages};
 use serde_json::{Value as Json, json};
 
@@ -85,7 +85,7 @@ fn frozen(
     unlocked: &[String],
 ) -> Result<(), Error> {
     let mut wrong = Vec::new();
-    let mut report = |message: String, file: Option<String>, hint: &str| {
+    let mut report = |message: String, file: Option<String>, hint: Hint| {
         let diagnostic = Diagnostic::new(Code::PackagesDiffer, message).hint(hint);
         wrong.push(match file {
             Some(file) => diagnostic.file(file),
@@ -93,11 +93,15 @@ fn frozen(
         });
     };
     if !has_lock {
-        report(format!("the project has no {LOCK_FILE}"), None, "add a package: cuebook add SOURCE");
+        report(
+            format!("the project has no {LOCK_FILE}"),
+            None,
+            Hint::run("add a package", "cuebook add SOURCE"),
+        );
     }
     for (package, state) in states {
         let folder = package.kind.folder(&package.name);
-        let restore = "restore the package: cuebook sync";
+        let restore = Hint::run("restore the package", "cuebook sync");
         match state {
             PackageState::Same => {}
             PackageState::Missing => report("the package is not installed".to_owned(), Some(folder), restore),
@@ -106,7 +110,7 @@ fn frozen(
                     [("is not in cuebook.lock", added), ("is missing", removed), ("was changed", changed)];
                 for (what, files) in lists {
                     for file in files {
-                        report(format!("the file {what}"), Some(format!("{folder}/{file}")), restore);
+                        report(format!("the file {what}"), Some(format!("{folder}/{file}")), restore.clone());
                     }
                 }
             }
@@ -115,7 +119,7 @@ fn frozen(
     for name in unlocked {
         let message = format!("the pack is not in {LOCK_FILE}");
         let hint = format!("add it with cuebook add, or remove it: cuebook pack remove {name}");
-        report(message, Some(format!("user_data/packs/{name}")), &hint);
+        report(message, Some(format!("user_data/packs/{name}")), hint.into());
     }
     if wrong.is_empty() { Ok(()) } else { Err(Error::all(ErrorKind::Pack, wrong)) }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use cuebook::library::{Proposal, StagedPackage};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use cuebook_share::{Change, LockedPackage, PackageState, Packages, Source};
 use serde_json::{Value as Json, json};
 
@@ -18,7 +18,7 @@ pub fn run(args: &UpdateArgs, options: &Options) -> Outcome {
     let source = args.source.as_deref().map(|text| given(text, &book)).transpose()?;
     if (source.is_some() || args.key.is_some()) && args.names.len() != 1 {
         let diagnostic = Diagnostic::new(Code::BadInput, "--source and --key are for one package")
-            .hint("name the package: cuebook update NAME --source SOURCE");
+            .hint(Hint::run("name the package", "cuebook update NAME --source SOURCE"));
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
     let mut packages = Packages::open(&book)?;

@@ -1,5 +1,6 @@
 //! What a prompt takes.
 
+use crate::error::Hint;
 use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json};
@@ -84,7 +85,8 @@ impl Drafting<'_> {
         }
         if variable.is_secret {
             let message = format!("the default of `{name}` comes from the environment, so it is not copied");
-            let hint = "pass it with --var, or make the input required";
+            let hint = Hint::command_line("pass it with --var, or make the input required")
+                .for_programs("pass it, or make the input required");
             self.report
                 .lost("inputs", message)
                 .at(place.clone())
@@ -112,8 +114,8 @@ impl Drafting<'_> {
         if variable.from_system {
             let message = format!("the system no longer sets `{name}`: the caller must pass it");
             let hint = match has_front {
-                true => format!("write {{{{ system.{name} }}}} instead"),
-                false => format!("pass it: --var {name}=…"),
+                true => format!("write {{{{ system.{name} }}}} instead").into(),
+                false => Hint::option("pass it", format!("--var {name}=…")),
             };
             self.report
                 .changed("inputs", message)

@@ -1,5 +1,6 @@
 //! What only one notation can say: it is lost in all others, and reported.
 
+use crate::error::Hint;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -196,8 +197,10 @@ impl Drafting<'_> {
         let tags = self.prepared.override_tags().unwrap_or_default();
         if !tags.is_empty() {
             let message = format!("the project's overrides are left out: {}", tags.join(", "));
-            let hint =
-                format!("copy their texts into the sections first: cuebook overrides show {}", prompt.id);
+            let hint = Hint::run(
+                "copy their texts into the sections first",
+                format!("cuebook overrides show {}", prompt.id),
+            );
             self.report.lost("overrides", message).hint(hint);
         }
         let keeps_conditions = self.keeps_conditions();
@@ -301,8 +304,8 @@ impl Drafting<'_> {
         ];
         for (about, is_there, message) in own {
             if is_there {
-                let hint =
-                    "set it in the program that runs the prompt; for limits, use cuebook run --limit turns=6";
+                let hint = Hint::from("set it in the program that runs the prompt")
+                    .or(Hint::command_line("for limits, use cuebook run --limit turns=6"));
                 let adding = self.report.lost(about, message).at(element(self.prepared, about));
                 match about {
                     "limits" => drop(adding.hint(hint)),

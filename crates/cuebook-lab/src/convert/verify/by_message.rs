@@ -51,7 +51,7 @@ impl Bench<'_> {
                 }
             };
             if let Some((about, message)) = change {
-                let hint = "compare both with cuebook render; if you cannot explain the difference, please report a bug";
+                let hint = super::compare_both();
                 report.changed(about, message).hint(hint);
                 let why_not = Some("the renders differ".to_owned());
                 return Ok(Compared { why_not, differs: true, ..Compared::default() });

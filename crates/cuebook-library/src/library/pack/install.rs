@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::{ASIDE, MANIFEST, StagedPackage, StagedSkill, Staging};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::library::archive::{self, ArchiveLimits, Unpacked};
 use crate::library::replaced::replacement_request;
@@ -83,13 +83,14 @@ impl Library {
             StagedPackage::Pack(installation) => Ok(*installation),
             StagedPackage::Skill(_) => {
                 let diagnostic = Diagnostic::new(Code::BadManifest, "has no pack.json, but is a skill");
-                let hint = format!("add the skill: cuebook add {name}");
+                let hint = Hint::run("add the skill", format!("cuebook add {name}"));
                 Err(Error::new(ErrorKind::Pack, diagnostic.file(name).hint(hint)))
             }
         }
     }
 
     /// Unpacks a folder or an archive with a pack or a skill beside the packs and checks it. `name` is what people call it.
+    #[doc(hidden)]
     pub fn stage_package(&self, from: &Path, name: &str) -> Result<StagedPackage<'_>> {
         let (packs, lock) = self.lock_packs()?;
         let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
@@ -226,7 +227,8 @@ impl Installation<'_> {
             "the pack `{id}` is not upgraded: the new version changes the replacement of the {} `{}`",
             open.kind, open.target
         );
-        let hint = "accept the change with --yes, or answer yes; nothing was changed";
+        let hint = Hint::command_line("accept the change with --yes, or answer yes; nothing was changed")
+            .for_programs("answer yes; nothing was changed");
         let diagnostic = Diagnostic::new(Code::ConsentNeeded, message).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic).with("replaces", open.to_json()))
     }
@@ -275,9 +277,8 @@ impl Installation<'_> {
                 None => format!("another process installed the pack `{id}` meanwhile"),
             };
             let diagnostic = Diagnostic::new(Code::PackExists, message).file(&name);
-            let hint = format!(
-                "replace it: cuebook pack install PATH --upgrade; or remove it: cuebook pack remove {id}"
-            );
+            let hint = Hint::run("replace it", "cuebook pack install PATH --upgrade")
+                .or(Hint::run("or remove it", format!("cuebook pack remove {id}")));
             return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
         };
         moved.and_then(|()| files::sync_folder(&packs)).map_err(|error| files::write_error(&name, &error))?;

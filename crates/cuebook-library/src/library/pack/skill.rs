@@ -106,11 +106,13 @@ impl<'l> StagedSkill<'l> {
 
 impl Library {
     /// The folder of a skill that was added to the project.
+    #[doc(hidden)]
     pub fn skill_folder(&self, name: &str) -> PathBuf {
         self.root().join(SKILLS).join(name)
     }
 
     /// Removes a skill of the project.
+    #[doc(hidden)]
     pub fn remove_skill(&self, name: &str) -> Result<()> {
         let folder = self.skill_folder(name);
         let shown = self.name(&folder);

@@ -16,6 +16,7 @@ const MAX_PARENTS: usize = 32;
 
 /// What a directive is together with those that it extends.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Composed {
     /// The ids, its own first, the root's last.
     pub chain: Vec<String>,

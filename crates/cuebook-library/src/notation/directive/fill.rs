@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::{Directive, Input};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::template::engine::Output;
 use crate::template::input::{self, Template, Values};
 
@@ -104,7 +104,9 @@ impl Directive {
             diagnostic = diagnostic.related(place.clone(), "included here");
         }
         let pass: Vec<String> = missing.iter().map(|input| input.to_pass()).collect();
-        let diagnostic = diagnostic.hint(format!("pass {}", pass.join(" ")));
+        let hint = Hint::command_line(format!("pass {}", pass.join(" ")))
+            .for_programs(format!("give values to {}", names.join(", ")));
+        let diagnostic = diagnostic.hint(hint);
         Err(self.invalid(diagnostic).with("missing", names))
     }
 
@@ -132,7 +134,12 @@ impl Directive {
                 true => {
                     let name = &input.name;
                     let text = value.as_str().unwrap_or_default();
-                    diagnostic.hint(format!("pass anything but text with `:=`, as in --var {name}:={text}"))
+                    diagnostic.hint(
+                        Hint::command_line(format!(
+                            "pass anything but text with `:=`, as in --var {name}:={text}"
+                        ))
+                        .for_programs(format!("give `{name}` a value of its type")),
+                    )
                 }
                 false => diagnostic,
             });

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Directive, read};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::items::{Item, ItemId, ItemType, Verifier};
 use crate::notation::knowledge::{self, Knowledge};
 use crate::source::{OffsetMap, Place};
@@ -259,7 +259,10 @@ impl IncludeWalk<'_> {
         let height = known.as_ref().map_or(1, |known| known.height);
         if self.way.len() - 1 + height > self.depth {
             let message = format!("items include each other more than {} deep", self.depth);
-            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow";
+            let hint = Hint::run(
+                "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it",
+                "cuebook allow",
+            );
             let diagnostic = Diagnostic::new(Code::TooDeep, message).at(place.clone()).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }

@@ -53,6 +53,7 @@ impl Eq for Permissions {}
 
 /// A risk that the author of a directive knows of.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Acknowledged {
     /// Which one.
     pub risk: String,

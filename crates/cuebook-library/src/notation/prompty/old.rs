@@ -8,7 +8,7 @@ mod property;
 mod tool;
 
 use super::reference::Reference;
-use crate::error::{Code, Diagnostic, Severity};
+use crate::error::{Code, Diagnostic, Hint, Severity};
 use crate::node::{Data, Key, Node};
 use crate::source::Place;
 
@@ -87,7 +87,10 @@ impl OldFile {
             )
             .at(self.mark.clone())
             .label("Prompty 2 has no such key here")
-            .hint("`cuebook convert … --to prompty` rewrites it for Prompty 2"),
+            .hint(
+                Hint::command_line("`cuebook convert … --to prompty` rewrites it for Prompty 2")
+                    .for_programs("convert it to Prompty 2"),
+            ),
         ];
         if let Some((_, place)) = self.unused_defaults.first() {
             let names: Vec<String> =

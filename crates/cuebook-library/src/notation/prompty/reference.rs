@@ -22,6 +22,7 @@ pub(super) const MAX_FILES: usize = 100;
 
 /// What the references of a file led to: a cache of what was read has to look there again.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Dependencies {
     /// Files, whether they were there or not.
     pub files: Vec<PathBuf>,

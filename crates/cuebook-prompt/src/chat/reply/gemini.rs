@@ -116,8 +116,7 @@ pub(super) fn stopped(candidate: &Json) -> Option<String> {
 }
 
 /// What may help when a model wrote a call that cannot be read.
-pub(super) const UNREADABLE_CALL: &str = "the model wrote an unreadable tool call: ask it again (`cuebook thread resume ID`), simplify \
-     the tools' parameters, or use another model";
+pub(super) const UNREADABLE_CALL: &str = "the model wrote an unreadable tool call: ask it again, simplify the tools' parameters, or use another model";
 
 /// That the model wrote a call that the provider could not read.
 pub(super) fn malformed(candidate: &Json) -> Option<String> {

@@ -17,6 +17,7 @@ pub(crate) const PAUSED: &str = "anthropic_paused";
 
 /// What a provider wants to see again with an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct ProviderState {
     /// Anthropic's blocks of thoughts, as they came.
     pub thoughts: Vec<Json>,

@@ -10,6 +10,7 @@ const LONGEST_EVENT: usize = 32 << 20;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SseEvent {
     /// What kind of event it is, if it says so.
     pub event: Option<String>,

@@ -23,6 +23,7 @@ use crate::error::{Code, Error, Result};
 
 /// A piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Chunk {
     /// Further text.
     Text(String),
@@ -43,6 +44,7 @@ pub enum Chunk {
 
 /// Whether it is certain what became of a request that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum OutcomeKind {
     /// It failed, and the provider said so.
     Determinate,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::piece::{Members, Piece};
 use super::{Api, Request};
 use crate::chat::{ANNOTATIONS, Message, Part, Role};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 
 /// A body that is being written.
 pub(super) struct Draft<'r> {
@@ -73,7 +73,7 @@ impl<'r> Draft<'r> {
     }
 
     /// Something is not sent, or is sent although it will probably be refused.
-    pub fn warn(&mut self, message: impl Into<String>, hint: impl Into<String>) {
+    pub fn warn(&mut self, message: impl Into<String>, hint: impl Into<Hint>) {
         let diagnostic = Diagnostic::new(Code::UnsupportedContent, message).hint(hint);
         self.note(diagnostic.severity(Severity::Warning));
     }
@@ -86,12 +86,7 @@ impl<'r> Draft<'r> {
     }
 
     /// The provider cannot take something.
-    pub fn refuse(
-        &self,
-        spot: MessagePosition<'_>,
-        why: impl fmt::Display,
-        hint: impl Into<String>,
-    ) -> Error {
+    pub fn refuse(&self, spot: MessagePosition<'_>, why: impl fmt::Display, hint: impl Into<Hint>) -> Error {
         let diagnostic = Diagnostic::new(Code::UnsupportedContent, format!("{spot}: {why}")).hint(hint);
         let error = Error::new(ErrorKind::Wire, diagnostic).with("wire", self.api.as_str());
         let error = error.with("message_number", spot.index + 1);

@@ -30,6 +30,13 @@ use crate::error::{Diagnostic, Result};
 /// let reply = serde_json::json!({"choices": [{"message": {"content": "{\"label\": \"bug\", \"score\": 0.9}"}, "finish_reason": "stop"}]});
 /// let sorted: Sorted = wire.read_as(&reply)?;
 /// assert_eq!((sorted.label.as_str(), sorted.score), ("bug", 0.9));
+///
+/// // The same reply, as a stream:
+/// let wire = wire.streaming();
+/// let mut stream = wire.stream();
+/// stream.push("data: {\"choices\": [{\"delta\": {\"content\": \"{\\\"label\\\": \\\"bug\\\", \\\"score\\\": 0.9}\"}}]}\n\ndata: [DONE]\n\n")?;
+/// let sorted: Sorted = wire.typed(&stream.finish()?)?;
+/// assert_eq!(sorted.label, "bug");
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 #[derive(Debug, Clone)]

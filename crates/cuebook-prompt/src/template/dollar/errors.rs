@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Template;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::Place;
 use crate::template::jinja::errors::output_too_large;
 
@@ -86,10 +86,13 @@ impl Template {
             }
             Fault::Unprintable { place, too_large, .. } => {
                 let (kind, code, hint) = if too_large {
-                    let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it: cuebook allow";
+                    let hint = Hint::run(
+                        "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it",
+                        "cuebook allow",
+                    );
                     (ErrorKind::Limit, Code::ValueTooLarge, hint)
                 } else {
-                    let hint = "check where the value comes from: it is an error";
+                    let hint = Hint::from("check where the value comes from: it is an error");
                     (ErrorKind::PromptRender, Code::RenderFailed, hint)
                 };
                 Error::new(kind, Diagnostic::new(code, message).at(place).hint(hint))

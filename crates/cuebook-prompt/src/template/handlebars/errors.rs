@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::helper::{Helper, ROLES};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::{Place, Source};
 
 /// An error in the notation.
@@ -12,7 +12,7 @@ pub(super) fn syntax(
     source: &Arc<Source>,
     range: Range<usize>,
     message: impl Into<String>,
-    hint: impl Into<String>,
+    hint: impl Into<Hint>,
 ) -> Error {
     let diagnostic =
         Diagnostic::new(Code::TemplateSyntax, message.into()).at(source.place(range)).hint(hint.into());
@@ -157,6 +157,9 @@ pub(super) fn unsupported(source: &Arc<Source>, range: Range<usize>, what: &str,
 /// Nesting beyond the limit, in a text or in a render.
 pub(super) fn too_deep(limit: usize, place: Place) -> Diagnostic {
     let message = format!("blocks, partials and values are nested more than {limit} deep");
-    let hint = "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
+    let hint = Hint::run(
+        "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it",
+        "cuebook allow",
+    );
     Diagnostic::new(Code::TooDeep, message).at(place).hint(hint)
 }

@@ -13,7 +13,7 @@ use super::helper::{Helper, ROLES};
 use super::tree::{Argument, Block, BlockKind, Call, Expression, Node, Partial, Path, Program as Tree};
 use super::value::{Item, TooLarge, Value, print, to_json};
 use super::{HISTORY, Program, Settings, errors};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::Place;
 use crate::template::jinja::errors::{MAX_CALLERS, out_of_fuel};
 use crate::template::merged_units::MergedUnits;
@@ -574,8 +574,10 @@ impl<'p> Run<'p> {
     #[cold]
     fn too_large(&self, unit: u32, tag: &Range<usize>, TooLarge(what, limit): TooLarge) -> Stop {
         let message = format!("the value is too large to print: the limit is {limit} {what}");
-        let hint =
-            "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it: cuebook allow";
+        let hint = Hint::run(
+            "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it",
+            "cuebook allow",
+        );
         let diagnostic =
             Diagnostic::new(Code::ValueTooLarge, message).at(self.place(unit, tag.clone())).hint(hint);
         self.failed(ErrorKind::Limit, diagnostic)

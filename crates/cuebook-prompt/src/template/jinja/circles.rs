@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Program;
 use super::names::ReferenceKind;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 
 impl Program {
     /// Templates that extend each other in a circle can never render.
@@ -112,7 +112,10 @@ impl Program {
                         format!("templates include each other more than {limit} deep"),
                     )
                     .at(place)
-                    .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it: cuebook allow");
+                    .hint(Hint::run(
+                        "flatten the includes, or raise `limits.include_depth` in cuebook.toml, and grant it",
+                        "cuebook allow",
+                    ));
                     return Err(Error::new(ErrorKind::Limit, diagnostic));
                 }
                 depth.insert(target, level + 1);

@@ -6,7 +6,7 @@ use cuebook_template::{Error as EngineError, ErrorKind as Engine, Exceeded};
 
 use super::Template;
 use super::render::Values;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::template::meter::OutOfTime;
 
@@ -143,8 +143,10 @@ pub(super) fn explain(template: &Template, values: Values<'_>, error: &EngineErr
     if diagnostic.code == Code::TooDeep
         && let Some(circle) = template.program.include_circles().into_iter().next()
     {
-        let end =
-            "if the recursion ends, raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
+        let end = Hint::run(
+            "if the recursion ends, raise `limits.recursion` in cuebook.toml, and grant it",
+            "cuebook allow",
+        );
         diagnostic = diagnostic.hint(format!("{}; {end}", circle.message));
     }
     // A recursion passes the same places again and again.
@@ -172,14 +174,18 @@ pub(in crate::template) fn output_too_large(main: &Source, limit: usize) -> Erro
 
 /// A render took more steps than it may.
 pub(in crate::template) fn out_of_fuel(fuel: u64) -> Diagnostic {
-    Diagnostic::new(Code::OutOfFuel, format!("the template exceeded {fuel} steps"))
-        .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml, and grant it: cuebook allow")
+    Diagnostic::new(Code::OutOfFuel, format!("the template exceeded {fuel} steps")).hint(Hint::run(
+        "look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml, and grant it",
+        "cuebook allow",
+    ))
 }
 
 /// A render took more time than it may.
 fn out_of_time(late: OutOfTime) -> Diagnostic {
-    Diagnostic::new(Code::OutOfFuel, late.to_string())
-        .hint("look for a loop that runs too often, or raise `limits.render_seconds` in cuebook.toml, and grant it: cuebook allow")
+    Diagnostic::new(Code::OutOfFuel, late.to_string()).hint(Hint::run(
+        "look for a loop that runs too often, or raise `limits.render_seconds` in cuebook.toml, and grant it",
+        "cuebook allow",
+    ))
 }
 
 /// A template of a render that has no time left.
@@ -198,11 +204,17 @@ fn translate(template: &Template, values: Values<'_>, error: &EngineError) -> (E
             let message = format!("templates or macros are nested more than {} deep", settings.recursion);
             let message =
                 if error.message().starts_with("macros") { message } else { error.message().to_owned() };
-            let hint = "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
+            let hint = Hint::run(
+                "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml, and grant it",
+                "cuebook allow",
+            );
             return (ErrorKind::Limit, Diagnostic::new(Code::TooDeep, message).hint(hint));
         }
         Some(_) => {
-            let hint = "if the template needs it, raise `limits.string_bytes` or `limits.items` in cuebook.toml, and grant it: cuebook allow";
+            let hint = Hint::run(
+                "if the template needs it, raise `limits.string_bytes` or `limits.items` in cuebook.toml, and grant it",
+                "cuebook allow",
+            );
             return (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, error.message()).hint(hint));
         }
         None => {}

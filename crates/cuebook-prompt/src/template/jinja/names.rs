@@ -62,6 +62,7 @@ pub enum ReferenceKind {
 
 /// A use of another template.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Reference {
     /// How it is used.
     pub kind: ReferenceKind,
@@ -103,6 +104,7 @@ pub enum CallableKind {
 
 /// A use of a filter, test or function.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Callable {
     /// What kind.
     pub kind: CallableKind,

@@ -26,6 +26,7 @@ const OWN: [&str; 13] = [
 
 /// What a template writes, and where its comments stand.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct TemplateParts {
     /// The pieces, in order.
     pub parts: Vec<TemplatePart>,

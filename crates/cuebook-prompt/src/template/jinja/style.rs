@@ -2,6 +2,7 @@
 
 /// How values print, compare and go missing in a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Style {
     /// As in Python's Jinja2: `True`, `None`, `1.0`; what makes no sense there is an error here.
     #[default]

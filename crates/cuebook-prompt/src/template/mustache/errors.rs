@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::parse::Open;
 use super::scan::{Kind, Tag};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::{Place, Source};
 
 fn syntax(diagnostic: Diagnostic) -> Error {
@@ -111,6 +111,9 @@ pub(super) fn wrong_end(source: &Arc<Source>, tag: &Tag<'_>, open: &[Open<'_>]) 
 /// Nesting beyond the limit, in a text or in a render.
 pub(super) fn too_deep(limit: usize, place: Place) -> Diagnostic {
     let message = format!("sections, blocks and partials are nested more than {limit} deep");
-    let hint = "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it: cuebook allow";
+    let hint = Hint::run(
+        "look for a partial that includes itself, or raise `limits.recursion` in cuebook.toml, and grant it",
+        "cuebook allow",
+    );
     Diagnostic::new(Code::TooDeep, message).at(place).hint(hint)
 }

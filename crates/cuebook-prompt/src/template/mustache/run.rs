@@ -10,7 +10,7 @@ use super::item::Item;
 use super::print::{Unprintable, print, scalar};
 use super::tree::{Argument, Block, Name, Node, Partial, Slice, Target};
 use super::{MissingPartials, Program, Settings, errors};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::template::jinja::Loader;
 use crate::template::jinja::errors::{MAX_CALLERS, out_of_fuel};
@@ -367,7 +367,10 @@ impl<'p> Run<'p> {
             Unprintable::TooLarge(what, limit) => {
                 let message =
                     format!("`{}` is too large to print: the limit is {limit} {what}", name.dotted());
-                let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it: cuebook allow";
+                let hint = Hint::run(
+                    "print a part of it, or raise `limits.string_bytes` in cuebook.toml, and grant it",
+                    "cuebook allow",
+                );
                 (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, message).hint(hint))
             }
         };

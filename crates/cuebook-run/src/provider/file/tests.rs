@@ -13,7 +13,7 @@ fn wrong(more: &str) -> (String, Option<String>, usize) {
     assert_eq!(error.code(), Code::BadProviderFile);
     let diagnostic = error.diagnostic();
     let line = diagnostic.place.as_ref().map_or(0, |place| place.line());
-    (diagnostic.message.clone(), diagnostic.hint.clone(), line)
+    (diagnostic.message.clone(), diagnostic.hint.as_deref().map(str::to_owned), line)
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub struct ClaimLimits {
 
 /// A thread that a worker has claimed.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Claim {
     /// The thread.
     pub id: ThreadId,

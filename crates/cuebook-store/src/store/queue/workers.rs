@@ -33,6 +33,7 @@ pub struct WorkerState {
 
 /// A worker, as others see it.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct WorkerRow {
     /// What it says of itself.
     pub state: WorkerState,
@@ -48,6 +49,7 @@ pub struct WorkerRow {
 
 /// What waits and runs.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct QueueState {
     /// Threads that are due and wait.
     pub waiting: u64,

@@ -103,8 +103,7 @@ fn tool(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Json> {
     // Rye reads nothing from these, so one without metadata is one that it could not have.
     if said.is_empty() && matches!(located.extension, "sh" | "toml" | "json") {
         let mut answer = unknown();
-        answer["hint"] =
-            "add its metadata: version, tool_type, category and description (cuebook help CB328)".into();
+        answer["hint"] = "add its metadata: version, tool_type, category and description".into();
         return Err(answer);
     }
     let mut issues = Issues { located, said: &said, found: Vec::new() };
@@ -176,8 +175,7 @@ fn knowledge(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Jso
             "error": "No metadata found. Knowledge entries require a ```yaml fenced code block with name, title, version, and entry_type fields.",
             "issues": issues.found,
             // The sentence above is Rye's, which knows of one form.
-            "hint": "add its metadata in a ```yaml block, or between two lines `---` at the top of the file \
-                 (cuebook help CB327)",
+            "hint": "add its metadata in a ```yaml block, or between two lines `---` at the top of the file",
         }));
     }
     let version = read.text("version").map(str::to_owned);

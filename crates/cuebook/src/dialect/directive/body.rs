@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{Composed, Directive, File, SurroundingTexts, Wording};
 use crate::dialect::prompty::Environment;
 use crate::dialect::{Body, Rendering, Texts, Writing};
-use crate::error::{Code, Diagnostic, Result, Severity, shell_word};
+use crate::error::{Code, Diagnostic, Hint, Result, Severity, shell_word};
 use crate::items::{Item, ItemId, ItemType, SpaceKind};
 use crate::library::{Config, Library, LibraryLoader};
 use crate::render::Rendered;
@@ -135,7 +135,7 @@ impl DirectiveBody {
                 return Err(error);
             }
             let id = shell_word(item.located.id.as_str());
-            let hint = format!("sign it before you run it: cuebook sign directive {id}");
+            let hint = Hint::run("sign it before you run it", format!("cuebook sign directive {id}"));
             let finding = error.diagnostic().clone().severity(Severity::Warning).hint(hint);
             return Ok(Some(finding));
         }

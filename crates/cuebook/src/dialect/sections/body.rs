@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::budget::fit_request;
 use super::{File, INPUTS};
 use crate::dialect::{Body, Rendering, Writing};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity, did_you_mean, nearest};
 use crate::overrides::{DEFAULT_TAG, Resolved, Store};
 use crate::prompt::Prompt;
 use crate::render::Rendered;
@@ -241,8 +241,10 @@ fn refuse_unknown_tag(store: &Store, tree: &Tree, tag: &str, prompt: &Prompt) ->
     }
     let known = store.tags(&tree.ns, &tree.key)?;
     let message = format!("no overrides of `{}` with the tag `{tag}` found", prompt.id);
-    let hint = did_you_mean(&nearest(tag, known.iter().map(String::as_str)))
-        .unwrap_or_else(|| format!("create them: cuebook overrides seed {} --tag {tag}", prompt.id));
+    let hint = did_you_mean(&nearest(tag, known.iter().map(String::as_str))).map_or_else(
+        || Hint::run("create them", format!("cuebook overrides seed {} --tag {tag}", prompt.id)),
+        Hint::from,
+    );
     let diagnostic = Diagnostic::new(Code::BadOverride, message).hint(hint);
     Err(Error::new(ErrorKind::Overrides, diagnostic).with("tag", tag).with("known", known))
 }

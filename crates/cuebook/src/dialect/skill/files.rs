@@ -9,7 +9,7 @@ use cuebook_text::sha256::{Sha256, hex};
 use serde_json::{Map, Value as Json};
 
 use super::Skill;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::library::Candidate;
 use crate::prompt::SKILL;
@@ -41,6 +41,7 @@ pub struct SkillFolder {
 
 /// A file of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SkillFile {
     /// Its size in bytes.
     pub size: u64,
@@ -185,7 +186,10 @@ impl SkillFolder {
             Code::PublisherKey => {
                 let message = format!("the skill `{}` was changed after it was signed", self.name);
                 let found = Diagnostic::new(Code::ContentChanged, message).file(&self.shown);
-                let hint = format!("if you made the change, sign it again: cuebook sign skill {}", self.name);
+                let hint = Hint::run(
+                    "if you made the change, sign it again",
+                    format!("cuebook sign skill {}", self.name),
+                );
                 Error::new(ErrorKind::Integrity, found.hint(hint))
             }
             _ => error,

@@ -32,6 +32,7 @@ use crate::variables::Scope;
 /// let section = Section::new("rule", "Rule", "be brief").engine("shout");
 /// let tree = Tree::builder("demo", "rules").section_type("shout", Shout).section(section).build()?;
 /// assert_eq!(tree.render(&Setting::new(&[]))?.text(), "# Rule\n\nBE BRIEF");
+/// let book = cuebook::Book::open(".").with_section_type("shout", Shout);
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 pub trait SectionType: fmt::Debug + Send + Sync {

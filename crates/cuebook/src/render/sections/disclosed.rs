@@ -19,6 +19,7 @@ use crate::prompt::{Tool, ToolKind, Visibility};
 
 /// What a render of a tree gives a model beside the text.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Disclosed {
     /// The tools of the sections that are shown in full, and those that open the others.
     pub tools: Vec<Arc<SectionTool>>,
@@ -40,6 +41,7 @@ pub struct Disclosed {
 
 /// What became of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SectionReport {
     /// The keys from the root to it.
     pub path: Vec<String>,
@@ -57,6 +59,7 @@ pub struct SectionReport {
 
 /// Why a section stands as it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Why {
     /// A person decided it.
     By(DecidedBy),

@@ -134,6 +134,7 @@ impl Tree {
 
     /// Answers a model's call of `open_sections`. The answer is the error `VisibilityExpansionRequired`, which says what to
     /// open before the next render; any other error is one for the model.
+    #[doc(hidden)]
     pub fn open_sections(&self, arguments: &Json, setting: &Setting<'_>) -> Result<Infallible> {
         let arguments = self::arguments(&open_sections_tool(), arguments, "section_keys", "sections")?;
         let keys = arguments["section_keys"].as_array().into_iter().flatten();
@@ -180,6 +181,7 @@ impl Tree {
     }
 
     /// Answers a model's call of `read_section`: the whole section, with what is below it as visible as it is now.
+    #[doc(hidden)]
     pub fn read_section(&self, arguments: &Json, setting: &Setting<'_>) -> Result<String> {
         let arguments = self::arguments(&read_section_tool(), arguments, "section_key", "section")?;
         let key = arguments["section_key"].as_str().unwrap_or_default();

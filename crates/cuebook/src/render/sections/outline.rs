@@ -73,6 +73,7 @@ impl Tree {
     }
 
     /// The outlines of texts that other engines than that of `$names` read.
+    #[doc(hidden)]
     pub fn other_outlines(&self) -> Vec<Arc<dyn Outline>> {
         let texts = self.nodes.iter().flat_map(Node::texts);
         texts
@@ -81,6 +82,7 @@ impl Tree {
     }
 
     /// Dollar signs that no render could make anything of.
+    #[doc(hidden)]
     pub fn stray_dollars(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for text in self.nodes.iter().flat_map(Node::texts) {

@@ -82,6 +82,7 @@ impl Tree {
     }
 
     /// What is wrong with overrides that fit, and what of them does nothing.
+    #[doc(hidden)]
     pub fn override_problems(&self, overrides: &Resolved, missing: Missing) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for by in overrides.sections.values() {

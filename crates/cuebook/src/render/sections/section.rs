@@ -73,6 +73,7 @@ pub enum Body {
 
 /// Something that a model can be taught, by the name of its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Skill {
     /// Its name.
     pub name: String,

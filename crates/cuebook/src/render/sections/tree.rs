@@ -155,11 +155,12 @@ pub(super) struct Filling {
 /// A prompt as a tree of sections.
 ///
 /// ```
-/// use cuebook::sections::{Section, Setting, Tree};
+/// use cuebook::sections::{Headings, Section, Setting, Tree};
 ///
 /// let task = Section::new("task", "Task", "Answer the letter.");
-/// let tree = Tree::builder("desk", "clerk").section(task).model("openai", "gpt-4o").build()?;
+/// let tree = Tree::builder("desk", "clerk").section(task).headings(Headings::Plain).model("openai", "gpt-4o").build()?;
 /// assert_eq!(tree.render(&Setting::new(&[]))?.into_rendered().text(), "# Task\n\nAnswer the letter.");
+/// assert!(tree.get_section(&["task".to_owned()]).is_some());
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 pub struct Tree {
@@ -282,6 +283,7 @@ impl TreeBuilder {
     }
 
     /// The same tree with engines, templates to include and settings from elsewhere.
+    #[doc(hidden)]
     #[must_use]
     pub fn with(mut self, engines: Engines, loader: Arc<dyn Loader>, settings: Settings) -> TreeBuilder {
         (self.engines, self.loader, self.settings) = (engines, loader, settings);
@@ -328,21 +330,25 @@ impl Tree {
     }
 
     /// All sections that a path with dots may mean.
+    #[doc(hidden)]
     pub fn find_all<'t>(&'t self, dotted: &str) -> impl Iterator<Item = &'t Node> + use<'t> {
         self.by_name.get(dotted).into_iter().flatten().map(|index| &self.nodes[*index])
     }
 
     /// The types that its sections are filled with, in the order in which they come up.
+    #[doc(hidden)]
     pub fn params_types(&self) -> impl Iterator<Item = &Arc<ParamsType>> {
         self.types.values().map(|filling| &filling.of)
     }
 
     /// The versions of its parts, which overrides are made for.
+    #[doc(hidden)]
     pub fn descriptor(&self) -> &Arc<Descriptor> {
         &self.descriptor
     }
 
     /// What its author wrote, to begin overrides with.
+    #[doc(hidden)]
     pub fn originals(&self) -> Originals {
         build::describe::originals(&self.nodes)
     }

@@ -11,7 +11,7 @@ use crate::compare::includes;
 pub fn to_request(case: &Case<'_>) -> Result<(), String> {
     let input = case.input();
     let made = Api::choose(input["provider"].as_str().unwrap(), input["apiType"].as_str())
-        .and_then(|api| spoken::Spoken::read(input).body(api));
+        .and_then(|api| spoken::SentMessages::read(input).body(api));
     let expected = case.expected();
     match (expected.get("error"), made) {
         (None, Ok(wire)) => includes(&expected["request_body"], &wire.body),

@@ -40,7 +40,7 @@ pub fn run(cases: &Json, board: &mut Board) {
             (Some(value), Ok(())) => ("keys", same("key", &json!(value), key)),
             // Decision 16: what the package changes silently is refused here, and the message says what to write.
             (Some(value), Err(error)) => {
-                let hint = error.diagnostic().hint.clone();
+                let hint = error.diagnostic().hint.as_deref().map(str::to_owned);
                 ("keys, refused with a suggestion", same("hint", &json!(format!("write `{value}`")), hint))
             }
             (None, Ok(())) => ("keys", Err("it is a key".to_owned())),

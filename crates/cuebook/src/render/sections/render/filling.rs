@@ -24,6 +24,7 @@ pub(super) struct RenderParams<'s> {
 
 /// Who decided how much of a section is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DecidedBy {
     /// The section itself, once and for all.
     Section,
@@ -189,6 +190,7 @@ impl Tree {
     }
 
     /// Who decides how much of a section is shown. Nothing is asked for it.
+    #[doc(hidden)]
     pub fn decided_by(&self, index: usize, setting: &Setting<'_>) -> Option<DecidedBy> {
         let node = self.nodes.get(index)?;
         let by = self.override_of(node, setting).and_then(|by| by.visibility);

@@ -16,6 +16,7 @@ use crate::render::{Rendered, Span};
 
 /// What became of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SectionState {
     /// It is shown so much.
     Shown(Visibility),

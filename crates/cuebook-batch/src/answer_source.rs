@@ -13,7 +13,7 @@ use cuebook_run::provider::{Category, Charge, Listener, ProviderFailure, Stop};
 use cuebook_run::{Money, PromptModel};
 use serde_json::{Value as Json, json};
 
-use crate::journal::{Answered, Failed, Journal, Kept};
+use crate::journal::{Answered, Failed, Journal, QuestionRecord};
 use crate::key::Key;
 use crate::problem::Problem;
 use crate::spend::Spend;
@@ -22,7 +22,7 @@ use crate::spend::Spend;
 const MAX_FAILURES: u32 = 25;
 
 /// What came of a question.
-pub(crate) enum Asked {
+pub(crate) enum QuestionResult {
     /// It has an answer.
     Answered(Box<Answered>),
     /// It has none, and what that cost.
@@ -32,9 +32,15 @@ pub(crate) enum Asked {
 }
 
 /// Answers questions.
-pub(crate) trait Asker: Sync {
+pub(crate) trait AnswerSource: Sync {
     /// An error ends the batch.
-    fn ask(&self, model: &PromptModel, key: Key, conversation: &[Message], question: &[u8]) -> Result<Asked>;
+    fn ask(
+        &self,
+        model: &PromptModel,
+        key: Key,
+        conversation: &[Message],
+        question: &[u8],
+    ) -> Result<QuestionResult>;
 
     /// The same, with the place in the journal's index if no more answers are added.
     fn ask_at(
@@ -43,40 +49,46 @@ pub(crate) trait Asker: Sync {
         key: Key,
         conversation: &[Message],
         question: &[u8],
-    ) -> Result<(Asked, Option<usize>)> {
+    ) -> Result<(QuestionResult, Option<usize>)> {
         self.ask(model, key, conversation, question).map(|asked| (asked, None))
     }
 }
 
-fn asked(kept: Kept) -> Asked {
+fn asked(kept: QuestionRecord) -> QuestionResult {
     match kept {
-        Kept::Answered(answered) => Asked::Answered(answered),
-        Kept::Failed(failed) => Asked::Failed(failed.problem, failed.cost),
+        QuestionRecord::Answered(answered) => QuestionResult::Answered(answered),
+        QuestionRecord::Failed(failed) => QuestionResult::Failed(failed.problem, failed.cost),
     }
 }
 
-fn known(journal: &Journal, key: Key) -> Result<Option<Asked>> {
+fn recorded_result(journal: &Journal, key: Key) -> Result<Option<QuestionResult>> {
     Ok(journal.get(key)?.map(asked))
 }
 
 /// The journal alone.
-pub(crate) struct Recorded<'a>(pub(crate) &'a Journal);
+pub(crate) struct JournalOnly<'a>(pub(crate) &'a Journal);
 
-impl Asker for Recorded<'_> {
-    fn ask(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<Asked> {
-        Ok(known(self.0, key)?.unwrap_or(Asked::Open))
+impl AnswerSource for JournalOnly<'_> {
+    fn ask(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<QuestionResult> {
+        Ok(recorded_result(self.0, key)?.unwrap_or(QuestionResult::Open))
     }
 
-    fn ask_at(&self, _: &PromptModel, key: Key, _: &[Message], _: &[u8]) -> Result<(Asked, Option<usize>)> {
+    fn ask_at(
+        &self,
+        _: &PromptModel,
+        key: Key,
+        _: &[Message],
+        _: &[u8],
+    ) -> Result<(QuestionResult, Option<usize>)> {
         Ok(match self.0.get_at(key)? {
             Some((slot, kept)) => (asked(kept), Some(slot)),
-            None => (known(self.0, key)?.unwrap_or(Asked::Open), None),
+            None => (recorded_result(self.0, key)?.unwrap_or(QuestionResult::Open), None),
         })
     }
 }
 
 /// The journal, and the model for what it does not have.
-pub(crate) struct Live<'a> {
+pub(crate) struct JournalAndModel<'a> {
     journal: &'a Journal,
     spend: &'a Spend,
     stop: Stop,
@@ -90,9 +102,9 @@ pub(crate) struct Live<'a> {
     ended: Mutex<Option<Problem>>,
 }
 
-impl<'a> Live<'a> {
-    pub(crate) fn new(journal: &'a Journal, spend: &'a Spend, stop: &Stop) -> Live<'a> {
-        Live {
+impl<'a> JournalAndModel<'a> {
+    pub(crate) fn new(journal: &'a Journal, spend: &'a Spend, stop: &Stop) -> JournalAndModel<'a> {
+        JournalAndModel {
             journal,
             spend,
             stop: stop.clone(),
@@ -141,19 +153,19 @@ impl<'a> Live<'a> {
         key: Key,
         conversation: &[Message],
         question: &[u8],
-    ) -> Result<Asked> {
+    ) -> Result<QuestionResult> {
         if self.stop.is_set() || self.ended().is_some() {
-            return Ok(Asked::Open);
+            return Ok(QuestionResult::Open);
         }
         let most = most_cost(model, question);
         if !self.spend.hold(most) {
             let limit = self.spend.limit().unwrap_or(Money::ZERO);
             self.end(limit_reached(model, limit, self.spend.spent(), most));
-            return Ok(Asked::Open);
+            return Ok(QuestionResult::Open);
         }
         self.sent.fetch_add(1, Ordering::Relaxed);
         let began = Instant::now();
-        let asked = model.ask(conversation, &Hearing { stop: self.stop.clone() });
+        let asked = model.ask(conversation, &StopListener { stop: self.stop.clone() });
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         match asked {
             Ok(answer) => {
@@ -163,18 +175,18 @@ impl<'a> Live<'a> {
                 self.spend.pay(most, answered.cost);
                 self.failures.store(0, Ordering::Relaxed);
                 self.journal.answered(key, &answered)?;
-                Ok(Asked::Answered(Box::new(answered)))
+                Ok(QuestionResult::Answered(Box::new(answered)))
             }
             Err(failure) => {
                 let cost = charged(model, &failure, question);
                 self.spend.pay(most, cost);
                 if failure.category == Category::Cancelled {
-                    return Ok(Asked::Open);
+                    return Ok(QuestionResult::Open);
                 }
                 let problem = Problem::of(&failure.error);
                 self.count(&failure.error, &problem);
                 self.journal.failed(key, &Failed { problem: problem.clone(), cost, run: 0 })?;
-                Ok(Asked::Failed(problem, cost))
+                Ok(QuestionResult::Failed(problem, cost))
             }
         }
     }
@@ -192,21 +204,27 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Asker for Live<'_> {
-    fn ask(&self, model: &PromptModel, key: Key, conversation: &[Message], question: &[u8]) -> Result<Asked> {
+impl AnswerSource for JournalAndModel<'_> {
+    fn ask(
+        &self,
+        model: &PromptModel,
+        key: Key,
+        conversation: &[Message],
+        question: &[u8],
+    ) -> Result<QuestionResult> {
         loop {
-            if let Some(known) = known(self.journal, key)? {
-                return Ok(known);
+            if let Some(recorded_result) = recorded_result(self.journal, key)? {
+                return Ok(recorded_result);
             }
             if !self.board(key) {
                 if self.stop.is_set() || self.ended().is_some() {
-                    return Ok(Asked::Open);
+                    return Ok(QuestionResult::Open);
                 }
                 continue;
             }
             // Another row may have asked it between the two looks.
-            let asked = match known(self.journal, key) {
-                Ok(Some(known)) => Ok(known),
+            let asked = match recorded_result(self.journal, key) {
+                Ok(Some(recorded_result)) => Ok(recorded_result),
                 Ok(None) => self.send(model, key, conversation, question),
                 Err(error) => Err(error),
             };
@@ -229,11 +247,11 @@ pub(crate) fn limit_reached(model: &PromptModel, limit: Money, spent: Money, mos
 }
 
 /// Says when to stop.
-struct Hearing {
+struct StopListener {
     stop: Stop,
 }
 
-impl Listener for Hearing {
+impl Listener for StopListener {
     fn cancelled(&self) -> bool {
         self.stop.is_set()
     }
@@ -243,7 +261,7 @@ impl Listener for Hearing {
     }
 }
 
-/// The tokens of a question, as far as they can be known before a provider counts them.
+/// The tokens of a question, as far as they can be recorded_result before a provider counts them.
 pub(crate) fn tokens_of(model: &PromptModel, question: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(question);
     Tokenizer::for_model(&model.chosen().model).count(&text) as u64

@@ -6,8 +6,8 @@ use cuebook::{Book, Context, Prepared, Rendered, Result, UnknownVariables, Varia
 use cuebook_run::{Engine, PromptModel};
 use serde_json::{Value as Json, json};
 
-use crate::asker::Asker;
-use crate::chain::{Spoken, converse};
+use crate::answer_source::AnswerSource;
+use crate::chain::{ModelAnswer, converse};
 use crate::columns::Columns;
 use crate::key::short_hash;
 use crate::kinds::Kind;
@@ -15,7 +15,7 @@ use crate::plan::JudgePlan;
 use crate::rows::Row;
 
 /// The prompt of a batch.
-pub(crate) struct Speaker {
+pub(crate) struct RowPrompt {
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) context: Arc<Context>,
     pub(crate) model: Option<PromptModel>,
@@ -24,7 +24,7 @@ pub(crate) struct Speaker {
     is_rich: bool,
 }
 
-impl Speaker {
+impl RowPrompt {
     pub(crate) fn new(
         book: &Book,
         (prompt, wanted): (&str, Option<&str>),
@@ -32,7 +32,7 @@ impl Speaker {
         assigned: &[(String, String)],
         variables: Variables,
         engine: Option<&Engine>,
-    ) -> Result<Speaker> {
+    ) -> Result<RowPrompt> {
         let context = Context { unknown: UnknownVariables::Ignore, ..(*book.complete(context)?).clone() };
         let prepared = book.prepare(prompt, &context)?;
         let wanted = wanted.or(context.model.as_deref());
@@ -41,7 +41,7 @@ impl Speaker {
         let context = Context { model: asked.or_else(|| wanted.map(str::to_owned)), ..context };
         let columns = Columns::new(&prepared, assigned, &variables)?;
         let is_rich = prepared.prompt().variables.iter().any(|variable| variable.rich.is_some());
-        Ok(Speaker { prepared, context: Arc::new(context), model, columns, variables, is_rich })
+        Ok(RowPrompt { prepared, context: Arc::new(context), model, columns, variables, is_rich })
     }
 
     fn values(&self, row: &Row, are_texts: bool) -> Result<Variables> {
@@ -85,7 +85,7 @@ impl Speaker {
 pub(crate) struct Judge {
     pub(crate) name: String,
     pub(crate) outputs: Vec<String>,
-    speaker: Speaker,
+    row_prompt: RowPrompt,
 }
 
 impl Judge {
@@ -93,20 +93,20 @@ impl Judge {
         // The message of the user belongs to the prompt that is judged.
         let context = Context { message: None, model: None, ..context.clone() };
         let prompt = (plan.prompt.as_str(), plan.model.as_deref());
-        let speaker = Speaker::new(book, prompt, &context, &[], Variables::new(), Some(engine))?;
-        Ok(Judge { name: plan.name.clone(), outputs: speaker.outputs(), speaker })
+        let row_prompt = RowPrompt::new(book, prompt, &context, &[], Variables::new(), Some(engine))?;
+        Ok(Judge { name: plan.name.clone(), outputs: row_prompt.outputs(), row_prompt })
     }
 
     pub(crate) fn output_kinds(&self) -> Vec<(String, Kind)> {
-        self.speaker.output_kinds()
+        self.row_prompt.output_kinds()
     }
 
     pub(crate) fn reads(&self, column: &str) -> bool {
-        self.speaker.columns.reads(column)
+        self.row_prompt.columns.reads(column)
     }
 
     pub(crate) fn model(&self) -> Option<&PromptModel> {
-        self.speaker.model.as_ref()
+        self.row_prompt.model.as_ref()
     }
 
     /// Judges an answer. The judge's variables are the columns of the row, and `prompt`, `answer` and `outputs`.
@@ -114,17 +114,17 @@ impl Judge {
         &self,
         row: &Row,
         are_texts: bool,
-        (prompt, spoken): (&Rendered, &Spoken),
-        asker: &dyn Asker,
-    ) -> Result<Spoken> {
-        let failed = |error: &cuebook::Error| Spoken::of_problem(error);
-        let rendered = match self.render(row, are_texts, prompt, spoken) {
+        (prompt, model_answer): (&Rendered, &ModelAnswer),
+        answer_source: &dyn AnswerSource,
+    ) -> Result<ModelAnswer> {
+        let failed = |error: &cuebook::Error| ModelAnswer::of_problem(error);
+        let rendered = match self.render(row, are_texts, prompt, model_answer) {
             Ok(rendered) => rendered,
             Err(error) => return Ok(failed(&error)),
         };
-        match &self.speaker.model {
-            Some(model) => converse(model, &rendered, asker),
-            None => Ok(Spoken::default()),
+        match &self.row_prompt.model {
+            Some(model) => converse(model, &rendered, answer_source),
+            None => Ok(ModelAnswer::default()),
         }
     }
 
@@ -133,18 +133,18 @@ impl Judge {
         row: &Row,
         are_texts: bool,
         prompt: &Rendered,
-        spoken: &Spoken,
+        model_answer: &ModelAnswer,
     ) -> Result<Rendered> {
-        let mut values = self.speaker.values(row, are_texts)?;
+        let mut values = self.row_prompt.values(row, are_texts)?;
         for (name, value) in [
             ("prompt", json!(prompt.text())),
-            ("answer", json!(spoken.answer)),
-            ("outputs", spoken.outputs.clone().unwrap_or(Json::Null)),
+            ("answer", json!(model_answer.answer)),
+            ("outputs", model_answer.outputs.clone().unwrap_or(Json::Null)),
         ] {
-            if self.speaker.prepared.known_names().contains(name) {
+            if self.row_prompt.prepared.known_names().contains(name) {
                 values = values.set(name, value);
             }
         }
-        self.speaker.prepared.render(&values, &self.speaker.context)
+        self.row_prompt.prepared.render(&values, &self.row_prompt.context)
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use cuebook::chat::wire::{Request, body};
 use cuebook::chat::{Message, reply};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_agent::{Agent, Halt, ModelFailure, Performed};
+use cuebook_agent::{Agent, Performed};
+use cuebook_bindings::replies::{halted, permanent};
 use cuebook_lab::explain::Explanation;
 use serde_json::{Map, Value as Json, json};
 
@@ -55,18 +56,6 @@ pub fn converse(port: &Arc<Port>, explanation: &Explanation, given: &Arguments) 
     match ended.outcome {
         Ok(result) => Ok(json!({"result": result, "turns": ended.turns, "messages": conversation})),
         Err(halt) => Err(halted(halt)),
-    }
-}
-
-/// The function that asks has its own way to ask again.
-fn permanent(error: Error) -> ModelFailure {
-    ModelFailure { error, again: false, indeterminate: false }
-}
-
-fn halted(halt: Halt) -> Error {
-    match halt {
-        Halt::Failed(error) | Halt::Suspended(error) | Halt::Indeterminate(error) => error,
-        Halt::Cancelled(why) => Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadCancelled, why)),
     }
 }
 

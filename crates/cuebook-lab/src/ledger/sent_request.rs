@@ -12,35 +12,35 @@ use crate::render::{Provider, Rendered, RequestTool, request_output, request_too
 
 /// A request: tools, what the answer is to hold, then messages.
 #[derive(Debug, Clone)]
-pub(crate) struct Spoken {
+pub(crate) struct SentRequest {
     pub(crate) tools: Vec<RequestTool>,
     /// The schema of the answer, as JSON.
     pub(crate) output: Option<String>,
     /// Whether the provider cannot take the schema of the answer, so that it is unknown what is sent.
     pub(crate) output_refused: bool,
-    pub(crate) messages: Vec<SpokenMessage>,
+    pub(crate) messages: Vec<SentMessage>,
 }
 
 /// A message.
 #[derive(Debug, Clone)]
-pub(crate) struct SpokenMessage {
+pub(crate) struct SentMessage {
     /// Its place among the messages of the prompt, from 1.
     pub(crate) number: usize,
     pub(crate) role: Role,
-    pub(crate) parts: Vec<SpokenPart>,
+    pub(crate) parts: Vec<SentPart>,
 }
 
 /// A part of a message.
 #[derive(Debug, Clone)]
-pub(crate) struct SpokenPart {
+pub(crate) struct SentPart {
     /// The text; of a picture and the like, where it is to be had.
     pub(crate) text: String,
-    pub(crate) from: From,
+    pub(crate) from: PartOrigin,
 }
 
 /// Where a part stands in the rendered text.
 #[derive(Debug, Clone)]
-pub(crate) enum From {
+pub(crate) enum PartOrigin {
     /// There, in these pieces.
     Text(Vec<Range<usize>>),
     /// A conversation that the caller passed.
@@ -49,9 +49,9 @@ pub(crate) enum From {
     Media(&'static str, Option<String>),
 }
 
-impl Spoken {
+impl SentRequest {
     /// What a render says to a model of this provider.
-    pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<Spoken> {
+    pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<SentRequest> {
         let tools = request_tools(rendered, provider)?;
         let output = request_output(rendered, provider);
         let says_more = rendered.scope().context().message.is_some();
@@ -59,31 +59,31 @@ impl Spoken {
         let (said, _) = rendered.messages_for(provider.api())?;
         let last = said.len().saturating_sub(1);
         for (index, message) in said.into_iter().enumerate() {
-            let mut parts: Vec<SpokenPart> = Vec::new();
+            let mut parts: Vec<SentPart> = Vec::new();
             for part in &message.parts {
                 parts.push(match part {
                     Part::Text { value, ranges } => {
                         let from = match ranges.is_empty() && !value.is_empty() {
-                            true if says_more && index == last => From::Conversation(None),
-                            true => From::Conversation(conversation(rendered)),
-                            false => From::Text(ranges.clone()),
+                            true if says_more && index == last => PartOrigin::Conversation(None),
+                            true => PartOrigin::Conversation(conversation(rendered)),
+                            false => PartOrigin::Text(ranges.clone()),
                         };
-                        SpokenPart { text: value.clone(), from }
+                        SentPart { text: value.clone(), from }
                     }
                     Part::Image(media) | Part::Audio(media) | Part::File(media) => {
                         let input = input_of(rendered, &media.source);
-                        SpokenPart { text: media.source.clone(), from: From::Media(part.kind(), input) }
+                        SentPart { text: media.source.clone(), from: PartOrigin::Media(part.kind(), input) }
                     }
                 });
             }
             parts.extend(calls(rendered, &message));
-            messages.push(SpokenMessage { number: index + 1, role: message.role, parts });
+            messages.push(SentMessage { number: index + 1, role: message.role, parts });
         }
         if provider.reads_the_system_first() {
             messages.sort_by_key(|message| !matches!(message.role, Role::System | Role::Developer));
         }
         let (output, output_refused) = (output.as_ref().ok().cloned().flatten(), output.is_err());
-        Ok(Spoken { tools, output, output_refused, messages })
+        Ok(SentRequest { tools, output, output_refused, messages })
     }
 
     /// The schema of the answer; nothing, if it may be any text.
@@ -93,9 +93,9 @@ impl Spoken {
 }
 
 /// What an assistant called in a conversation is read by the model as well.
-fn calls(rendered: &Rendered, message: &Message) -> Option<SpokenPart> {
+fn calls(rendered: &Rendered, message: &Message) -> Option<SentPart> {
     let calls = message.metadata.get("tool_calls")?;
-    Some(SpokenPart { text: calls.to_string(), from: From::Conversation(conversation(rendered)) })
+    Some(SentPart { text: calls.to_string(), from: PartOrigin::Conversation(conversation(rendered)) })
 }
 
 /// The conversation that is meant, if there is only one.
