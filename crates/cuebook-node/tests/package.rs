@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// Files of tests that take long.
-const LONG: [&str; 4] = ["leak", "stubs", "testing", "adapters"];
+const LONG: [&str; 5] = ["leak", "stubs", "testing", "adapters", "next"];
 
 /// What the suite needs from the registry of npm, each in a major version that supports Node 20. The package itself needs nothing.
 const NEEDED: [&str; 14] = [
@@ -30,6 +30,10 @@ const NEEDED: [&str; 14] = [
     "express@5",
     "@types/express@5",
 ];
+
+/// What a service with Next.js needs. Its build needs a version of TypeScript that JavaScript can call.
+const NEXT: [&str; 6] =
+    ["next@16", "react@19", "react-dom@19", "typescript@5", "@types/node@>=20", "@types/react@19"];
 
 /// The oldest major version of Node that the package supports.
 const OLDEST: u32 = 20;
@@ -96,7 +100,12 @@ fn setup() -> &'static Result<(PathBuf, Vec<PathBuf>), String> {
         let folder = profile().parent().unwrap().join("node");
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
         let nodes = nodes(&folder).map_err(|why| format!("there is no node that can be used: {why}"))?;
-        install(&folder, &NEEDED).map_err(|why| format!("npm cannot install what the tests need: {why}"))?;
+        let next = folder.join("next");
+        fs::create_dir_all(&next).map_err(|error| error.to_string())?;
+        for (folder, packages) in [(&folder, &NEEDED[..]), (&next, &NEXT)] {
+            install(folder, packages)
+                .map_err(|why| format!("npm cannot install what the tests need: {why}"))?;
+        }
         Ok((folder, nodes))
     })
 }
@@ -113,6 +122,20 @@ fn command() {
             build.arg("--release");
         }
         run(&mut build).unwrap();
+    }
+}
+
+/// A copy of a folder with its folders, whose files share their bytes with the first one.
+fn link_folder(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => link_folder(&entry.path(), &to),
+            false => fs::hard_link(entry.path(), to).unwrap(),
+        }
     }
 }
 
@@ -137,6 +160,7 @@ fn the_package_builds_and_its_tests_pass() {
     let mut build = Command::new("node");
     build.arg(krate.join("build.mjs")).arg("--native").arg(profile()).arg("--modules").arg(&modules);
     run(build.arg("--out").arg(modules.join("cuebook"))).unwrap();
+    link_folder(&modules.join("cuebook"), &folder.join("next/node_modules/cuebook"));
     let tests = folder.join("tests");
     copy_folder(&krate.join("tests/node"), &tests);
     let mut chapter = Command::new("node");

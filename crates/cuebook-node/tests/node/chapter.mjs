@@ -1,9 +1,11 @@
 // Makes a test of a chapter: files are written, pieces of TypeScript run one after another, and `text` after one is what it printed. A piece
-// that is `compiled` has just the errors that its comments name, and one for `vitest` is a file of tests that pass.
+// that is `compiled` has just the errors that its comments name, and one for `vitest` is a file of tests that pass. A piece for `next` is a file
+// of a project of Next.js, which is written to the folder `next` beside the test.
 //
 //   node chapter.mjs CHAPTER OUT
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 const [chapter, out] = process.argv.slice(2);
 const imports = [];
@@ -11,7 +13,12 @@ const steps = [];
 let pieces = 0;
 for (const [, info, text] of readFileSync(chapter, "utf8").matchAll(/^```([^\n]*)\n(.*?)^```$/gms)) {
   const words = info.split(" ");
-  if (words.includes("file")) {
+  if (words[1] === "next") {
+    // A file of a project of Next.js, which `next.test.ts` builds.
+    const path = join(dirname(out), "next", words[2]);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  } else if (words.includes("file")) {
     steps.push(`file(${JSON.stringify(words.at(-1))}, ${JSON.stringify(text)});`);
   } else if (info === "ts") {
     pieces += 1;
