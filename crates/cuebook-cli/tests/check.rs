@@ -195,3 +195,38 @@ system:
     let found = places(&project);
     assert_eq!(found.iter().map(|one| one.0.as_str()).collect::<Vec<_>>(), ["CB304"], "{found:?}");
 }
+
+#[test]
+fn tools_and_knowledge_that_cannot_be_signed_are_reported() {
+    let project = Project::new();
+    project.write("prompts/hi/template.md", "Hi.\n");
+    project.write(".ai/tools/desk/order.yaml", "version: 1.0.0\ntool_type: http\ncategory: desk\n");
+    project.write(".ai/tools/desk/broken.yaml", "version: [1\n");
+    project.write(".ai/tools/desk/stamp.py", "import time\n\n__version__ = time.time()\n");
+    project.write(".ai/tools/desk/helper.py", "def double(n):\n    return 2 * n\n");
+    project.write(
+        ".ai/knowledge/ops/backup.md",
+        "---\nname: restore\ntitle: Backups\ncategory: ops\n---\nDaily.\n",
+    );
+    project.write(".ai/knowledge/ops/notes.md", "Only text.\n");
+    let (code, stdout, _) = check(&project, &["--json"]);
+    assert_eq!(code, 1);
+    let findings: Vec<Json> = serde_json::from_str(&stdout).unwrap();
+    let of = |file: &str| -> Vec<(String, String)> {
+        let here = findings.iter().filter(|one| one["file"] == file);
+        here.map(|one| {
+            let text = |key: &str| one[key].as_str().unwrap().to_owned();
+            (text("code") + " " + &text("severity"), text("message"))
+        })
+        .collect()
+    };
+    let missing = "Validation failed: Missing required field: description";
+    assert_eq!(of(".ai/tools/desk/order.yaml"), [("CB328 warning".into(), missing.into())]);
+    assert_eq!(of(".ai/tools/desk/broken.yaml").len(), 1);
+    assert_eq!(of(".ai/tools/desk/stamp.py")[0].0, "CB328 error");
+    assert_eq!(of(".ai/tools/desk/helper.py"), []);
+    assert!(
+        of(".ai/knowledge/ops/backup.md").iter().any(|one| one.1.contains("must match filename 'backup'"))
+    );
+    assert_eq!(of(".ai/knowledge/ops/notes.md"), []);
+}

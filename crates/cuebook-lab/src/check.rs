@@ -10,6 +10,7 @@ mod callable;
 mod cycle;
 mod directive;
 mod include;
+mod item;
 mod pack;
 mod partial;
 mod permission;
@@ -61,8 +62,15 @@ const WHOLE_PROMPT_RULES: &[PromptRule] = &[block::check];
 /// A rule that looks at the library as a whole.
 type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
 
-const LIBRARY_RULES: &[LibraryRule] =
-    &[resolution::check, pack::check, partial::check, vocab::check, skill::check, written::check];
+const LIBRARY_RULES: &[LibraryRule] = &[
+    resolution::check,
+    pack::check,
+    partial::check,
+    vocab::check,
+    skill::check,
+    item::check,
+    written::check,
+];
 
 /// As many prompts in one place are checked by several threads.
 const MANY: usize = 64;
@@ -181,8 +189,9 @@ impl Basis {
     }
 
     /// What is wrong with a file that need not be a part of any prompt; `None` if it is no such file.
-    pub(crate) fn partial(&self, path: &Path) -> Option<Vec<Diagnostic>> {
-        partial::check_file(&self.config, self.survey.as_ref()?, path)
+    pub(crate) fn other_file(&self, book: &Book, path: &Path) -> Option<Vec<Diagnostic>> {
+        let item = || item::check_file(book.library().spaces(), path);
+        partial::check_file(&self.config, self.survey.as_ref()?, path).or_else(item)
     }
 
     /// Looks at one prompt.

@@ -278,7 +278,8 @@ impl Service {
         let basis = self.basis();
         let root = self.book.library().root().to_owned();
         for path in &files {
-            let found = basis.as_ref().and_then(|basis| self.buffers.during(|| basis.partial(path)));
+            let found =
+                basis.as_ref().and_then(|basis| self.buffers.during(|| basis.other_file(&self.book, path)));
             if let Some(found) = found {
                 self.findings.retain(|finding| file_of(&root, finding) != *path);
                 self.findings.extend(found);

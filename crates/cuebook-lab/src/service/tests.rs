@@ -349,3 +349,21 @@ fn every_hint_that_an_edit_can_follow_has_an_action() {
     let report = buffers.during(|| check::check(project.1.book(), &["old".to_owned()], |_| {})).unwrap();
     assert!(report.findings.iter().all(|finding| finding.code.as_str() != "CB320"), "{:?}", report.findings);
 }
+
+#[test]
+fn an_unsaved_tool_has_findings() {
+    let tool = "version: 1.0.0\ntool_type: http\ncategory: desk\ndescription: Orders\n";
+    let mut project = Project::new("tool", &[(".ai/tools/desk/order.yaml", tool)]);
+    let path = project.path(".ai/tools/desk/order.yaml");
+    assert_eq!(project.codes(".ai/tools/desk/order.yaml"), [""; 0]);
+    project.1.change(&path, tool.replace("category: desk", "category: dsk"));
+    assert!(project.settle().contains(&path));
+    assert_eq!(project.codes(".ai/tools/desk/order.yaml"), ["CB328"]);
+    project.1.change(&path, tool);
+    project.settle();
+    assert_eq!(project.codes(".ai/tools/desk/order.yaml"), [""; 0]);
+    let new = project.path(".ai/knowledge/ops/backup.md");
+    project.1.change(&new, "---\nname: other\ntitle: T\nversion: 1.0.0\nentry_type: note\n---\nText.\n");
+    project.settle();
+    assert_eq!(project.codes(".ai/knowledge/ops/backup.md"), ["CB327"]);
+}

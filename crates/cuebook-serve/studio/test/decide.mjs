@@ -25,7 +25,16 @@ export default async function decide() {
   await see(page.getByText("installed tones"));
 
   await page.locator(".side-by-side section").filter({ hasText: "prompts/greeting" }).first().getByRole("button", { name: "Use this one" }).click();
-  await see(page.getByText("Every prompt has one candidate."));
+  await page.locator(".side-by-side").waitFor({ state: "detached" });
+
+  // Two packs fill one namespace: the choice is recorded as `cuebook resolve` records it.
+  const namespace = page.locator("article").filter({ hasText: "provider.g" });
+  await see(namespace.getByText("choose", { exact: true }));
+  await namespace.locator("p").filter({ hasText: "tones" }).getByRole("button", { name: "Use this one" }).click();
+  await see(namespace.getByText("chosen", { exact: true }));
+  await see(namespace.locator("p").filter({ hasText: "tones" }).getByText("in use", { exact: true }));
+  const resolution = JSON.parse(readFileSync(join(project, "user_data/resolution.json"), "utf8"));
+  assert.match(JSON.stringify(resolution), /provider.g.*tones/);
 
   // The code of a pack is shown before it may run; after a change, the change is.
   const pack = page.locator("article").filter({ hasText: "Greeters" });

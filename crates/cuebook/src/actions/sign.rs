@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::load::item_type;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, Severity};
 use crate::files;
 use crate::items::{FOLDER, ItemId, ItemType, Located, SpaceKind, Spaces};
 use crate::limits::FILE_BYTES;
@@ -226,6 +226,24 @@ pub fn answer(
         Ok(signed) => signed.to_json(),
         Err(refused) => refused.answer,
     }
+}
+
+/// What keeps a tool or a knowledge item from being signed, with the places of syntax errors. A file without any metadata, such as a
+/// module that a tool loads, is no item.
+#[doc(hidden)]
+pub fn findings(located: &Located) -> Vec<Diagnostic> {
+    let Some(path) = located.path().filter(|_| !is_excluded(located)) else { return Vec::new() };
+    let item = match located.clone().read(FILE_BYTES).and_then(|item| Ok((item.source()?, item))) {
+        Ok((source, item)) => validate::has_metadata(located, &source).map(|has| has.then_some(item)),
+        Err(error) => Err(error),
+    };
+    let answer = match item {
+        Err(error) => return error.into_diagnostics(),
+        Ok(None) => return Vec::new(),
+        Ok(Some(item)) => validate::validate(located, &item.bytes).err(),
+    };
+    let found = answer.map(|answer| SignError::invalid(located, path, answer).error.into_diagnostics());
+    found.into_iter().flatten().map(|finding| finding.severity(Severity::Warning)).collect()
 }
 
 /// Why nothing was signed: for programs, and as `rye_sign` answers.

@@ -34,6 +34,21 @@ pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<ItemVersion, J
     }
 }
 
+/// Whether a file says anything of itself as a tool or knowledge item, or why it cannot be read.
+pub(super) fn has_metadata(located: &Located, source: &Arc<Source>) -> crate::error::Result<bool> {
+    Ok(match located.kind {
+        ItemType::Directive => false,
+        ItemType::Tool => match tool::Notation::of_extension(located.extension) {
+            Some(notation) => {
+                let read = tool::read(source, notation)?;
+                [&read.category, &read.tool_type, &read.version].iter().any(|field| field.is_some())
+            }
+            None => false,
+        },
+        ItemType::Knowledge => !knowledge::read(source)?.data.is_empty(),
+    })
+}
+
 fn directive(located: &Located, source: &Arc<Source>) -> Result<ItemVersion, Json> {
     let read = directive::read(source).map_err(|error| unreadable("Invalid directive structure", &error))?;
     let said = read.to_json();

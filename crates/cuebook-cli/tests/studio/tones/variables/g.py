@@ -1,0 +1,2 @@
+async def provide(context):
+    return {"x": 7}
