@@ -33,7 +33,7 @@ export default async function decide() {
   await namespace.locator("p").filter({ hasText: "tones" }).getByRole("button", { name: "Use this one" }).click();
   await see(namespace.getByText("chosen", { exact: true }));
   await see(namespace.locator("p").filter({ hasText: "tones" }).getByText("in use", { exact: true }));
-  const resolution = JSON.parse(readFileSync(join(project, "user_data/resolution.json"), "utf8"));
+  const resolution = JSON.parse(readFileSync(join(project, "user_data/shared/prompts/resolution.json"), "utf8"));
   assert.match(JSON.stringify(resolution), /provider.g.*tones/);
 
   // The code of a pack is shown before it may run; after a change, the change is.
