@@ -26,7 +26,7 @@ pub use marker::Marker;
 pub use marks::mark_of;
 pub use marks::{ANNOTATIONS, Mark, insert_history};
 pub use message::{Media, Message, Part, Role};
-pub use parse::{Empty, MARKS, ParseOptions, Run, marked_roles, parse};
+pub use parse::{Empty, MARKS, ParseOptions, Run, marked_roles, parse, parse_plain};
 pub use roles::{OPTION as ROLES, Roles};
 #[doc(hidden)]
 pub use roles::{TEXT as NO_ROLE, known as known_role};

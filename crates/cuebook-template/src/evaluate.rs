@@ -173,7 +173,12 @@ impl<'r> Render<'r> {
 
     /// Asks the program for a variable.
     pub(crate) fn ask(&self, name: &'r str) -> Option<Val<'r>> {
-        match self.host.variable(name) {
+        self.given(name, self.host.variable(name))
+    }
+
+    /// The value that the program gave, or else a global.
+    pub(crate) fn given(&self, name: &'r str, given: Option<Given<'r>>) -> Option<Val<'r>> {
+        match given {
             Some(Given::Borrowed(json)) => {
                 Some(Val::new(Value::from_json(json), self.origins.variable(name)))
             }

@@ -3,9 +3,7 @@
 //! During a render an origin is a number: a node of a table that grows where a value is taken apart. Nothing is formatted
 //! on request; afterwards [`Origins`] answers for the pieces of the text.
 
-use std::cell::{Cell, RefCell};
-
-use smallvec::SmallVec;
+use std::cell::{Cell, OnceCell, RefCell};
 
 use crate::names::Few;
 
@@ -30,11 +28,11 @@ pub(crate) struct Table<'r> {
     /// The nodes of variables that are undefined, so that each has one.
     undefined: RefCell<Few<'r, Origin>>,
     /// Where names are that were noted lately, by their address: a loop asks for the same few again and again.
-    noted: [Cell<(usize, Text)>; NOTED],
+    noted: OnceCell<Box<[Cell<(usize, Text)>; NOTED]>>,
 }
 
 /// How many names are remembered by their address.
-const NOTED: usize = 8;
+const NOTED: usize = 16;
 
 impl<'r> Table<'r> {
     /// A table with room for about so many nodes.
@@ -43,11 +41,7 @@ impl<'r> Table<'r> {
         let mut nodes = Nodes::with_capacity(expected);
         nodes.push(StoredOrigin::Author);
         let origins = Origins { nodes };
-        Table {
-            origins: RefCell::new(origins),
-            undefined: RefCell::default(),
-            noted: [const { Cell::new((0, Text(0, 0))) }; NOTED],
-        }
+        Table { origins: RefCell::new(origins), undefined: RefCell::default(), noted: OnceCell::new() }
     }
 
     fn push(&self, node: StoredOrigin) -> Origin {
@@ -89,7 +83,8 @@ impl<'r> Table<'r> {
             return parent;
         }
         let address = key.as_ptr() as usize;
-        let place = &self.noted[((address >> 3) ^ (address >> 7)) % NOTED];
+        let noted = self.noted.get_or_init(|| Box::new([const { Cell::new((0, Text(0, 0))) }; NOTED]));
+        let place = &noted[((address >> 4) ^ (address >> 8) ^ (address >> 12)) % NOTED];
         let (known, text) = place.get();
         if known == address && text.1 as usize == key.len() {
             return self.push(StoredOrigin::Key(parent, text));
@@ -151,11 +146,23 @@ const PART: usize = 15;
 struct Short([u8; PART - 1], u8);
 
 impl Short {
+    /// The bytes are put together in registers: bytes that are copied one after the other cannot be read as one value at once.
     #[inline]
     fn of(name: &str) -> Option<Short> {
-        let mut bytes = [0; PART - 1];
-        bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
-        Some(Short(bytes, name.len() as u8))
+        let bytes = name.as_bytes();
+        let short = |part: &[u8]| part.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte));
+        let word = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            (Some(first), Some(last)) if bytes.len() < PART => {
+                let behind = u64::from_le_bytes(*last) >> (8 * (16 - bytes.len()) % 64);
+                let behind = if bytes.len() == 8 { 0 } else { behind };
+                u128::from(u64::from_le_bytes(*first)) | u128::from(behind) << 64
+            }
+            (None, _) => short(bytes),
+            _ => return None,
+        };
+        let mut kept = [0; PART - 1];
+        kept.copy_from_slice(&word.to_le_bytes()[..PART - 1]);
+        Some(Short(kept, bytes.len() as u8))
     }
 
     fn name(&self) -> &str {
@@ -177,8 +184,7 @@ enum StoredOrigin {
     Name([u8; PART]),
 }
 
-/// A small prompt has few nodes, which need no memory of their own.
-type Nodes = SmallVec<[StoredOrigin; 6]>;
+type Nodes = Vec<StoredOrigin>;
 
 /// The origins of one render.
 #[derive(Debug, Clone, Default, PartialEq)]

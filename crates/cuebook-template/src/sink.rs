@@ -156,13 +156,18 @@ impl Sink {
         }
     }
 
-    #[inline(always)]
     pub fn write(&mut self, text: &str, mark: Mark) -> Result<()> {
+        self.write_marked(text, || mark)
+    }
+
+    /// Writes text whose mark is made where it is kept: a mark that lies elsewhere before is read back before it has arrived there.
+    #[inline(always)]
+    pub fn write_marked(&mut self, text: &str, mark: impl Fn() -> Mark) -> Result<()> {
         if text.is_empty() {
-            self.write_nothing(mark);
+            self.write_nothing(mark());
             return Ok(());
         }
-        self.pieces.push(Piece { start: self.text.len() as u32, mark });
+        self.pieces.push(Piece { start: self.text.len() as u32, mark: mark() });
         self.text.push_str(text);
         self.check()
     }

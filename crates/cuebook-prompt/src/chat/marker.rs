@@ -38,8 +38,8 @@ impl Marker {
         if scanner.eat('#') {
             scanner.skip_space();
         }
-        let name = scanner.word().to_lowercase();
-        let role = roles.role(&name)?;
+        let name = scanner.word();
+        let role = roles.role(&name).or_else(|| roles.role(&name.to_lowercase()))?;
         let mut attributes = Map::new();
         if scanner.eat('[') {
             scanner.attributes(&mut attributes)?;

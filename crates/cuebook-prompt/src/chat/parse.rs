@@ -87,8 +87,35 @@ pub fn parse(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Result<Vec<Me
     if ways.marked && ways.exact {
         return marks::parse(text, runs);
     }
+    assemble(text, runs, all_stretches(text, runs, ways), ways)
+}
+
+/// The same for a text without marks, rich inputs and texts of hooks: each part comes with whether an author wrote it.
+pub fn parse_plain(
+    text: &str,
+    parts: impl Iterator<Item = (Range<usize>, bool)>,
+    ways: &ParseOptions,
+) -> Result<Vec<Message>> {
+    let part = |(range, literal)| if literal { LinePart::Literal(range) } else { LinePart::Value(range) };
+    let stretches = stretches(text, parts.map(part), ways);
+    assemble(text, &[], stretches, ways)
+}
+
+/// A part of a text as its lines are read.
+enum LinePart {
+    Literal(Range<usize>),
+    Value(Range<usize>),
+    Role(Range<usize>),
+    Hook(Range<usize>),
+}
+
+fn assemble(
+    text: &str,
+    runs: &[Run<'_>],
+    stretches: Vec<MarkedText>,
+    ways: &ParseOptions,
+) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
-    let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
     for stretch in stretches {
         let MarkedText { marker, content } = stretch;
@@ -115,7 +142,7 @@ pub fn parse(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Result<Vec<Me
 
 /// The roles that markers begin, in order.
 pub fn marked_roles(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<Role> {
-    stretches(text, runs, ways)
+    all_stretches(text, runs, ways)
         .into_iter()
         .filter_map(|stretch| stretch.marker)
         .map(|marker| marker.role)
@@ -128,19 +155,34 @@ struct MarkedText {
     content: Range<usize>,
 }
 
-fn stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedText> {
-    let mut stretches = vec![MarkedText { marker: None, content: 0..text.len() }];
+fn all_stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedText> {
     if ways.marked {
-        for run in runs {
-            let Some(Mark::Message(role)) = run.mark.clone() else { continue };
-            if let Some(last) = stretches.last_mut() {
-                last.content.end = run.range.start;
-            }
-            let marker = Some(Marker { role, attributes: Map::new() });
-            stretches.push(MarkedText { marker, content: run.range.end..text.len() });
-        }
-        return stretches;
+        return marked_stretches(text, runs);
     }
+    let part = |run: &Run<'_>| match run {
+        Run { hook: true, .. } => LinePart::Hook(run.range.clone()),
+        Run { literal: true, .. } => LinePart::Literal(run.range.clone()),
+        Run { role: true, .. } => LinePart::Role(run.range.clone()),
+        _ => LinePart::Value(run.range.clone()),
+    };
+    stretches(text, runs.iter().map(part), ways)
+}
+
+fn marked_stretches(text: &str, runs: &[Run<'_>]) -> Vec<MarkedText> {
+    let mut stretches = vec![MarkedText { marker: None, content: 0..text.len() }];
+    for run in runs {
+        let Some(Mark::Message(role)) = run.mark.clone() else { continue };
+        if let Some(last) = stretches.last_mut() {
+            last.content.end = run.range.start;
+        }
+        let marker = Some(Marker { role, attributes: Map::new() });
+        stretches.push(MarkedText { marker, content: run.range.end..text.len() });
+    }
+    stretches
+}
+
+fn stretches(text: &str, parts: impl Iterator<Item = LinePart>, ways: &ParseOptions) -> Vec<MarkedText> {
+    let mut stretches = vec![MarkedText { marker: None, content: 0..text.len() }];
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
@@ -153,38 +195,53 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Vec<MarkedTex
         }
         line.clear();
     };
-    for run in runs {
-        if run.hook {
-            let written = &text[run.range.clone()];
-            line.push(Atom::Value(written));
-            if let Some(last) = written.rfind('\n') {
-                line_start = run.range.start + last + 1;
-                line.clear();
-                if line_start < run.range.end {
-                    line.push(Atom::Value(&text[line_start..run.range.end]));
-                }
+    for part in parts {
+        let range = match part {
+            LinePart::Value(range) => {
+                line.push(Atom::Value(&text[range]));
+                continue;
             }
-            continue;
-        }
-        if !run.literal {
-            let value = &text[run.range.clone()];
-            line.push(if run.role { Atom::Role(value) } else { Atom::Value(value) });
-            continue;
-        }
-        let mut start = run.range.start;
-        while let Some(length) = text[start..run.range.end].find('\n') {
-            let end = start + length;
-            line.push(Atom::Literal(&text[start..end]));
-            end_line(&mut line, line_start..end, end + 1);
+            LinePart::Role(range) => {
+                line.push(Atom::Role(&text[range]));
+                continue;
+            }
+            LinePart::Hook(range) => {
+                let (start, written) = (range.start, &text[range]);
+                line.push(Atom::Value(written));
+                if let Some(last) = written.rfind('\n') {
+                    line.clear();
+                    line_start = start + last + 1;
+                    if last + 1 < written.len() {
+                        line.push(Atom::Value(&written[last + 1..]));
+                    }
+                }
+                continue;
+            }
+            LinePart::Literal(range) => range,
+        };
+        let mut start = range.start;
+        for length in memchr::memchr_iter(b'\n', text[range.clone()].as_bytes()) {
+            let end = range.start + length;
+            let written = &text[start..end];
+            // Nearly every line is text, as its end shows.
+            if !line.is_empty() || may_be_marker(written) {
+                line.push(Atom::Literal(written));
+                end_line(&mut line, line_start..end, end + 1);
+            }
             start = end + 1;
             line_start = start;
         }
-        if start < run.range.end {
-            line.push(Atom::Literal(&text[start..run.range.end]));
+        if start < range.end {
+            line.push(Atom::Literal(&text[start..range.end]));
         }
     }
     end_line(&mut line, line_start..text.len(), text.len());
     stretches
+}
+
+/// Whether a line that the author wrote whole can begin a message: it ends with a colon, or with what may be white space.
+fn may_be_marker(line: &str) -> bool {
+    line.as_bytes().last().is_some_and(|last| matches!(last, b':' | ..=b' ' | 0x80..))
 }
 
 /// Every place in a part of the text where a rich input wrote its nonce, in order.
@@ -195,7 +252,8 @@ pub(super) fn rich_in<'r>(
 ) -> Result<Vec<(Range<usize>, &'r RichInput)>> {
     let mut found = Vec::new();
     let first = runs.partition_point(|run| run.range.end <= content.start);
-    for run in runs[first..].iter().take_while(|run| run.range.start < content.end) {
+    let inside = runs[first..].iter().take_while(|run| run.range.start < content.end);
+    for run in inside.filter(|run| !run.rich.is_empty()) {
         let mut here: Vec<(Range<usize>, &RichInput)> = Vec::new();
         for input in &run.rich {
             let all = text[run.range.clone()].match_indices(&input.nonce);

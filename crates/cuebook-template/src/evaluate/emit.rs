@@ -26,8 +26,9 @@ impl<'r> Render<'r> {
         let printed = match &value.kind {
             ExprKind::Name(name) => cx.scope.look(name.slot, |val| match &val.value {
                 Value::Text(Text::Borrowed(_, text)) => {
-                    let mark = Mark::Value { unit, tag, origin: val.origin };
-                    Some(self.spend(1 + text.len() / 64).and_then(|()| out.write(text, mark)))
+                    let origin = val.origin;
+                    let mark = || Mark::Value { unit, tag, origin };
+                    Some(self.spend(1 + text.len() / 64).and_then(|()| out.write_marked(text, mark)))
                 }
                 _ => None,
             }),
@@ -35,8 +36,8 @@ impl<'r> Render<'r> {
                 let ExprKind::Name(owner) = &owner.kind else { return None };
                 cx.scope.look(owner.slot, |val| match self.printable_field(val, attribute)? {
                     Printable::Text(text, origin) => {
-                        let mark = Mark::Value { unit, tag, origin };
-                        Some(self.spend(2 + text.len() / 64).and_then(|()| out.write(text, mark)))
+                        let mark = || Mark::Value { unit, tag, origin };
+                        Some(self.spend(2 + text.len() / 64).and_then(|()| out.write_marked(text, mark)))
                     }
                     Printable::Number(number) => {
                         let mark = Mark::Value { unit, tag, origin: Origin::AUTHOR };

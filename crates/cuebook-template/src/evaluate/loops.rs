@@ -154,7 +154,9 @@ impl<'r> Render<'r> {
                 None => self.data(cx, statement, out),
                 Some((value, (text, origin))) => self
                     .spend(2 + text.len() / 64)
-                    .and_then(|()| out.write(text, Mark::Value { unit, tag: statement.range.start, origin }))
+                    .and_then(|()| {
+                        out.write_marked(text, || Mark::Value { unit, tag: statement.range.start, origin })
+                    })
                     .map_err(|error| error.at(value.range)),
             };
             written.map_err(|error| self.locate(cx, error, statement))?;

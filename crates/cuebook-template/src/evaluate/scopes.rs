@@ -3,9 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use serde_json::Value as Json;
+
 use crate::ast::{Held, Load, Scope as Names};
+use crate::host::Given;
 use crate::render::Render;
-use crate::value::{Context, Scope, Slots, Val};
+use crate::text::Text;
+use crate::value::{Context, Scope, Slots, Val, Value};
 
 impl<'r> Scope<'r> {
     pub fn open(
@@ -23,14 +27,26 @@ impl<'r> Scope<'r> {
         Rc::new(Scope { names, slots: RefCell::new(slots), parent })
     }
 
-    /// The scope of the template that a render begins with.
+    /// The scope of the template that a render begins with. It is filled where it stays, because it is large to move.
     pub fn open_first(render: &Render<'r>, names: &'r Names) -> Rc<Scope<'r>> {
-        let value = |held: &'r Held| match held.load {
-            Load::Resolve => render.ask(&held.name),
-            _ => None,
-        };
-        let slots: Slots<'r> = names.slots.iter().map(value).collect();
-        Rc::new(Scope { names, slots: RefCell::new(slots), parent: None })
+        let scope = Rc::new(Scope { names, slots: RefCell::default(), parent: None });
+        let mut slots = scope.slots.borrow_mut();
+        for held in &names.slots {
+            if held.load != Load::Resolve {
+                slots.push(None);
+                continue;
+            }
+            match render.host.variable(&held.name) {
+                // Most variables are text.
+                Some(Given::Borrowed(Json::String(text))) => {
+                    let origin = render.origins.variable(&held.name);
+                    slots.push(Some(Val { value: Value::Text(Text::from(text.as_str())), origin }));
+                }
+                given => slots.push(render.given(&held.name, given)),
+            }
+        }
+        drop(slots);
+        scope
     }
 
     /// Sets every slot to what it begins with, those aside that the code that opens the scope sets.

@@ -198,7 +198,8 @@ impl<'r> Render<'r> {
     #[inline(always)]
     pub(super) fn data(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<()> {
         let text = statement.range.of(cx.unit.template.text());
-        out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })
+        let (unit, offset) = (cx.unit.number, statement.range.start);
+        out.write_marked(text, || Mark::Data { unit, offset })
     }
 
     #[inline]
@@ -297,18 +298,20 @@ impl<'r> Render<'r> {
         otherwise: &'r [Statement],
     ) -> Result<&'r [Statement]> {
         for (test, body) in branches {
-            let holds = match &test.kind {
+            let plain = match &test.kind {
                 // Most conditions are names, whose values can stay where they are.
                 ExprKind::Name(name) => {
                     self.spend(1).map_err(|error| error.at(test.range))?;
-                    cx.scope.look(name.slot, |value| self.truth(value))
+                    cx.scope.look(name.slot, |val| is_plainly_true(&val.value)).flatten()
                 }
                 _ => None,
             };
-            let holds = match holds {
-                Some(holds) => holds,
-                None => self.truth(&self.eval(cx, test)?),
-            };
+            match plain {
+                Some(true) => return Ok(body),
+                Some(false) => continue,
+                None => {}
+            }
+            let holds = self.truth(&self.eval(cx, test)?);
             if holds.map_err(|error| error.at(test.range).inside(cx.unit.number, cx.unit.template.name()))? {
                 return Ok(body);
             }
@@ -554,4 +557,14 @@ fn not_a_namespace(name: &str) -> Error {
 /// Captured text as a value.
 pub(super) fn captured<'r>(sink: Sink, safe: bool) -> Val<'r> {
     Val::text(Text::from(sink).safe(safe), Origin::AUTHOR)
+}
+
+/// Whether a value is true, if that depends on nothing else.
+#[inline]
+fn is_plainly_true(value: &Value<'_>) -> Option<bool> {
+    match value {
+        Value::Undefined(_) | Value::Special(_) => None,
+        Value::Text(text) => Some(!text.as_str().is_empty()),
+        other => Some(other.is_true()),
+    }
 }

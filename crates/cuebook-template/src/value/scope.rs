@@ -138,7 +138,11 @@ impl<'r> Context<'r> {
     }
 
     pub fn root(unit: Unit<'r>) -> Rc<Context<'r>> {
-        Rc::new(Context::new(Some(unit)))
+        let context = Rc::new(Context::new(None));
+        for block in &unit.template.tree.blocks {
+            context.blocks.borrow_mut().add(block.name.as_str(), smallvec![(unit, block)]);
+        }
+        context
     }
 
     /// For a template that is included or imported with the context.

@@ -219,14 +219,21 @@ impl Rendered {
 
     /// The pieces, with the emission of each one that a value wrote.
     pub(super) fn emitted(&self) -> impl Iterator<Item = (Range<usize>, Writer, Option<&Emission>)> + '_ {
+        self.ranges().map(|(range, piece)| (range, piece.writer, self.emission(piece)))
+    }
+
+    /// The pieces, each with its bytes in the text.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = (Range<usize>, &Piece)> + '_ {
         let ends = self.pieces.iter().map(|piece| piece.start as usize).skip(1).chain([self.text.len()]);
-        self.pieces.iter().zip(ends).map(|(piece, end)| {
-            let emission = match piece.writer {
-                Writer::Value { unit, offset } => self.units.get(unit).0.emission(offset),
-                _ => None,
-            };
-            (piece.start as usize..end, piece.writer, emission)
-        })
+        self.pieces.iter().zip(ends).map(|(piece, end)| (piece.start as usize..end, piece))
+    }
+
+    /// Where a value was printed, if one wrote the piece.
+    pub(super) fn emission(&self, piece: &Piece) -> Option<&Emission> {
+        match piece.writer {
+            Writer::Value { unit, offset } => self.units.get(unit).0.emission(offset),
+            _ => None,
+        }
     }
 
     /// The pieces as they were recorded.
@@ -247,7 +254,7 @@ impl Rendered {
             Writer::Frame { frame } => self.units.frame(*frame).is_some_and(|frame| frame.name == name),
             _ => false,
         };
-        self.emitted().find(|(_, writer, _)| is_it(writer)).map(|(range, ..)| range)
+        self.ranges().find(|(_, piece)| is_it(&piece.writer)).map(|(range, _)| range)
     }
 
     /// The values that it was rendered with.

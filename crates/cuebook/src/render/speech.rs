@@ -11,7 +11,7 @@ use crate::chat::wire::{self, Api, Payload, Request, Wire};
 use crate::chat::{self, Message, ParseOptions, Part, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::notation::directive;
-use crate::template::sink::Writer;
+use crate::template::sink::{Piece, Writer};
 use crate::template::unit::Emission;
 use crate::trace::{self, span};
 
@@ -64,7 +64,16 @@ impl Rendered {
             }
             Some(key) if key == PARSER || (key == MARKS && !self.prompt().dialect.has_roles) => {
                 self.refuse_changed_roles()?;
-                let messages = chat::parse(self.text(), &self.runs(), &ParseOptions::of(format))?;
+                let options = ParseOptions::of(format);
+                let messages = match self.has_plain_runs(&options) {
+                    true => {
+                        let parts = self.ranges();
+                        let is_value = |writer: Writer| matches!(writer, Writer::Value { .. });
+                        let parts = parts.map(|(range, piece)| (range, !is_value(piece.writer)));
+                        chat::parse_plain(self.text(), parts, &options)?
+                    }
+                    false => chat::parse(self.text(), &self.runs(), &options)?,
+                };
                 chat::insert_history(messages, &format.parser_options, self.scope().rich_inputs())
             }
             Some(other) => {
@@ -178,6 +187,14 @@ impl Rendered {
         });
         let request = Request { model: &model, messages: &messages, tools: &tools, outputs };
         Ok((write(api, &request)?, note))
+    }
+
+    /// Whether nothing but an author's lines tells where messages begin, and no part of a message stands for anything.
+    fn has_plain_runs(&self, options: &ParseOptions) -> bool {
+        let has_rich_inputs = || self.scope().rich_inputs().next().is_some();
+        let is_of_hook = |piece: &Piece| matches!(piece.writer, Writer::Hook { .. });
+        let is_general = options.marked || options.roles_of_values || self.pieces().iter().any(is_of_hook);
+        !is_general && !has_rich_inputs()
     }
 
     fn runs(&self) -> Vec<Run<'_>> {

@@ -66,7 +66,10 @@ impl<'r> Piece<'r> {
     /// Writes it as JSON.
     pub fn write(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
         match self {
-            Piece::Text(text) => serde_json::to_writer(out, &**text),
+            Piece::Text(text) => {
+                write_text(text, out);
+                Ok(())
+            }
             Piece::Json(json) => serde_json::to_writer(out, &**json),
             Piece::Kept(cached_tools) => {
                 out.extend_from_slice(&cached_tools.bytes);
@@ -89,7 +92,7 @@ impl<'r> Piece<'r> {
                     if index > 0 {
                         out.push(b',');
                     }
-                    serde_json::to_writer(&mut *out, key)?;
+                    write_text(key, out);
                     out.push(b':');
                     value.write(out)?;
                 }
@@ -98,6 +101,63 @@ impl<'r> Piece<'r> {
             }
         }
     }
+}
+
+/// Writes a text as JSON, as serde_json does. Texts of prompts are long, so this looks at eight bytes at once.
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    out.push(b'"');
+    let (mut written, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        if let Some(eight) = bytes[at..].first_chunk::<8>() {
+            match first_escape(u64::from_le_bytes(*eight)) {
+                8 => {
+                    at += 8;
+                    continue;
+                }
+                0 => {}
+                plain => {
+                    at += plain;
+                    continue;
+                }
+            }
+        }
+        let escape: &[u8] = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            b'\n' => b"\\n",
+            b'\t' => b"\\t",
+            b'\r' => b"\\r",
+            8 => b"\\b",
+            12 => b"\\f",
+            0..32 => b"\\u00",
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        out.extend_from_slice(&bytes[written..at]);
+        out.extend_from_slice(escape);
+        if escape.len() == 4 {
+            let digits = b"0123456789abcdef";
+            out.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 15)]]);
+        }
+        at += 1;
+        written = at;
+    }
+    out.extend_from_slice(&bytes[written..]);
+    out.push(b'"');
+}
+
+/// Which of eight bytes is the first that JSON escapes; 8 if none is. Each difference sets the highest bit of a byte that it is for, and
+/// may set that of bytes behind it.
+fn first_escape(eight: u64) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let is_below = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH;
+    let equals = |byte: u8| is_below(eight ^ (ONES * u64::from(byte)), 1);
+    let found = is_below(eight, 32) | equals(b'"') | equals(b'\\');
+    (found.trailing_zeros() / 8) as usize
 }
 
 impl<'r> From<&'r str> for Piece<'r> {
@@ -139,5 +199,34 @@ impl<'r> From<&'r Json> for Piece<'r> {
 impl<'r> From<Vec<Piece<'r>>> for Piece<'r> {
     fn from(items: Vec<Piece<'r>>) -> Piece<'r> {
         Piece::List(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::write_text;
+
+    fn same(text: &str) {
+        let mut out = Vec::new();
+        write_text(text, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(text).unwrap());
+    }
+
+    #[test]
+    fn every_letter_is_written_as_serde_json_writes_it() {
+        for letter in ('\0'..='\u{17f}').chain(['\u{2028}', '\u{fffd}', '\u{1f600}']) {
+            for before in 0..9 {
+                same(&format!("{}{letter}{letter}xyz{letter}abcdefgh", "a".repeat(before)));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_written_as_serde_json_writes_it(text in "[\\x00-\\x7fä€😀]{0,80}") {
+            same(&text);
+        }
     }
 }
