@@ -28,8 +28,11 @@ pub(crate) struct Table<'r> {
     /// The nodes of variables that are undefined, so that each has one.
     undefined: RefCell<Few<'r, Origin>>,
     /// Where names are that were noted lately, by their address: a loop asks for the same few again and again.
-    noted: OnceCell<Box<[Cell<(usize, Text)>; NOTED]>>,
+    noted: OnceCell<Box<[Cell<Noted>; NOTED]>>,
 }
+
+/// An address, and the name there.
+type Noted = (usize, Text);
 
 /// How many names are remembered by their address.
 const NOTED: usize = 16;

@@ -91,6 +91,7 @@ pub fn parse(text: &str, runs: &[Run<'_>], ways: &ParseOptions) -> Result<Vec<Me
 }
 
 /// The same for a text without marks, rich inputs and texts of hooks: each part comes with whether an author wrote it.
+#[doc(hidden)]
 pub fn parse_plain(
     text: &str,
     parts: impl Iterator<Item = (Range<usize>, bool)>,
