@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import pickle
 import sys
 import types
 from typing import Any
@@ -148,6 +149,24 @@ def test_metadata_has_the_version(project: Project) -> None:
 def test_wrong_messages_are_named() -> None:
     with pytest.raises(prompty.CuebookError, match="message 2 cannot be read: it has no role"):
         OpenAIExecutor().execute(_agent(), [ASKED[0], {"content": "x"}])
+
+
+@pytest.mark.parametrize("given, said", [("Hi", "a list, not str"), (ASKED[0], "a list, not Message"), (["Hi"], "message 1 cannot be read")])
+def test_what_is_no_list_of_messages_is_named(given: Any, said: str) -> None:
+    with pytest.raises(prompty.CuebookError, match=said):
+        OpenAIExecutor().execute(_agent(), given)
+
+
+def test_strings_are_texts_of_a_message() -> None:
+    assert Message("user", "Hi") == Message("user", ["Hi"]) == Message("user", [TextPart(value="Hi")])
+
+
+def test_messages_and_agents_survive_pickle() -> None:
+    message = Message("user", [ImagePart(source="https://one.example/a.png")], {"name": "Ada"})
+    copy = pickle.loads(pickle.dumps(message))
+    assert copy == message and isinstance(copy.parts[0], ImagePart) and copy.metadata == {"name": "Ada"}
+    agent = pickle.loads(pickle.dumps(_agent()))
+    assert OpenAIExecutor()._client_kwargs(agent)["api_key"] == "k"
 
 
 def test_media_parts_reach_the_body() -> None:

@@ -123,8 +123,10 @@ class AudioPart(ContentPart):
 _PARTS: dict[Any, type[ContentPart]] = {"text": TextPart, "image": ImagePart, "file": FilePart, "audio": AudioPart}
 
 
-def part(value: Mapping[str, Any]) -> ContentPart:
-    """A part of its kind."""
+def part(value: str | Mapping[str, Any]) -> ContentPart:
+    """A part of its kind. A string is a text."""
+    if isinstance(value, str):
+        return TextPart(value=value)
     return value if isinstance(value, ContentPart) else _PARTS.get(value.get("kind"), ContentPart)(value)
 
 
@@ -163,7 +165,7 @@ class Message(Record):
     def __init__(
         self,
         role: str | Mapping[str, Any] = "",
-        parts: Sequence[Mapping[str, Any]] | None = None,
+        parts: str | Sequence[str | Mapping[str, Any]] | None = None,
         metadata: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> None:
@@ -172,7 +174,7 @@ class Message(Record):
             return
         super().__init__(role=role, **more)
         if parts is not None:
-            self["content"] = [part(one) for one in parts]
+            self["content"] = [part(one) for one in ([parts] if isinstance(parts, str) else parts)]
         if metadata is not None:
             self["metadata"] = dict(metadata)
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from .._rendered import Wire
+from ..errors import UsageError
 from ._parts import Message, Record
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ def request(
     agent: Prompty, messages: Sequence[Mapping[str, Any]], provider: str | None = None, api_type: str | None = None
 ) -> Wire:
     """The body of a request with these messages, and with the model, the tools and the outputs of a prompt."""
+    if isinstance(messages, (str, Mapping)):
+        hint = "pass a list of messages, such as that of `prepare`"
+        raise UsageError(f"messages must be a list, not {type(messages).__name__}", code="CB407", hint=hint)
     model = agent.model or Record()
     body, notes = agent.book._native.body(
         str(agent.path),
@@ -27,7 +31,9 @@ def request(
     return Wire(body, notes)
 
 
-def _readable(message: Mapping[str, Any]) -> dict[str, Any]:
+def _readable(message: Any) -> Any:
+    if not isinstance(message, Mapping):
+        return message
     # Anthropic's name for the call that a tool answers.
     metadata = dict(message.get("metadata") or {})
     if "tool_use_id" in metadata:
