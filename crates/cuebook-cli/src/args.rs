@@ -11,6 +11,7 @@ mod layout;
 mod mock;
 mod packages;
 mod prove;
+mod schema;
 mod stubs;
 mod studio;
 mod thread;
@@ -30,8 +31,9 @@ pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
 pub use mock::MockArgs;
-pub use packages::{AddArgs, RemoveArgs, SyncArgs, UpdateArgs};
+pub use packages::{AddArgs, PullArgs, PushArgs, RemoveArgs, SyncArgs, UpdateArgs};
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
+pub use schema::SchemaArgs;
 pub use stubs::{StubsArgs, StubsLanguage};
 pub use studio::StudioArgs;
 pub use thread::{
@@ -203,6 +205,10 @@ More: cuebook help sections"
     Overrides(OverridesCommand),
     /// Add a pack or a skill, and record it in cuebook.lock
     Add(AddArgs),
+    /// Fetch a prompt from Langfuse, and record it in cuebook.lock
+    Pull(PullArgs),
+    /// Store a prompt in Langfuse as a new version
+    Push(PushArgs),
     /// Restore the packages that cuebook.lock records
     Sync(SyncArgs),
     /// Show what new versions of packages change, and install them
@@ -623,47 +629,6 @@ pub struct InitArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
-}
-
-/// `schema`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Editors use a schema to complete keys and to show mistakes. `cuebook lsp` uses the same ones.
-
-Examples:
-  cuebook schema prompty                            front matter of .prompty files
-  cuebook schema pack > pack.schema.json            for the key $schema of pack.json")]
-pub struct SchemaArgs {
-    /// The kind of file
-    pub name: SchemaName,
-}
-
-/// The kinds of files that have a schema.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub enum SchemaName {
-    /// Front matter of .prompty files
-    Prompty,
-    /// pack.json
-    Pack,
-    /// Provider files
-    Provider,
-    /// cuebook.toml
-    Cuebook,
-    /// Settings of test cases
-    Cases,
-}
-
-impl SchemaName {
-    /// The name of the schema.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SchemaName::Prompty => "prompty",
-            SchemaName::Pack => "pack",
-            SchemaName::Provider => "provider",
-            SchemaName::Cuebook => "cuebook",
-            SchemaName::Cases => "cases",
-        }
-    }
 }
 
 /// `help`

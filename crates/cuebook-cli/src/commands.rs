@@ -66,6 +66,8 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Resolve(args) => resolve::run(&args, options),
         Command::Overrides(command) => overrides::run(&command, options),
         Command::Add(args) => packages::add(&args, options),
+        Command::Pull(args) => packages::pull(&args, options),
+        Command::Push(args) => packages::push(&args, options),
         Command::Sync(args) => packages::sync(&args, options),
         Command::Update(args) => packages::update(&args, options),
         Command::Remove(args) => packages::remove(&args, options),

@@ -267,3 +267,86 @@ fn a_tool_with_a_parameter_in_a_nested_script_is_not_signed() {
     let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(reported.contains("interpreter: /") && reported.contains("bash"), "{reported}");
 }
+
+const SKILL: &str = "---\nname: review\ndescription: Reviews code\n---\nLook at {{ it }}.\n";
+
+fn skill() -> Project {
+    let project = Project::new();
+    project.write("skills/review/SKILL.md", SKILL);
+    project.write("skills/review/scripts/look.sh", "echo look\n");
+    project
+}
+
+/// The error code of a command that fails.
+fn code(project: &Project, args: &[&str]) -> String {
+    let (status, answer) = json(project, args);
+    assert_ne!(status, 0, "{args:?}: {answer}");
+    answer["error"]["code"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_skill_is_loaded_with_its_files() {
+    let project = skill();
+    let output = run(&project, &["load", "skill", "review"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), SKILL);
+    let output = run(&project, &["load", "skill", "review", "scripts/look.sh"]);
+    assert_eq!(output.stdout, b"echo look\n");
+    let (_, loaded) = json(&project, &["load", "skill", "review"]);
+    assert_eq!((&loaded["content"], &loaded["source"]), (&SKILL.into(), &"project".into()));
+    assert_eq!(loaded["files"]["scripts/look.sh"]["size"], 10);
+    for (args, error) in [
+        (&["load", "skill", "reviw"][..], "CB116"),
+        (&["load", "skill", "review", "scripts/lok.sh"], "CB116"),
+        (&["load", "skill", "review", "../../secret"], "CB116"),
+        (&["load", "skill", "review", "--from", "user"], "CB116"),
+        (&["load", "directive", "demo/greet", "SKILL.md"], "CB407"),
+    ] {
+        assert_eq!(code(&project, args), error, "{args:?}");
+    }
+}
+
+#[test]
+fn a_skill_is_copied_whole_and_replaced_only_when_asked() {
+    let project = skill();
+    let copy = project.home().join(".agents/skills/review");
+    let (status, copied) = json(&project, &["load", "skill", "review", "--to", "user"]);
+    assert_eq!((status, &copied["copied_to"]), (0, &"user".into()), "{copied}");
+    assert_eq!(std::fs::read_to_string(copy.join("scripts/look.sh")).unwrap(), "echo look\n");
+    // Now there are two of this name, which --from tells apart.
+    assert_eq!(code(&project, &["load", "skill", "review"]), "CB102");
+    for from in ["project", "user"] {
+        let (status, loaded) = json(&project, &["load", "skill", "review", "--from", from, "--to", "user"]);
+        assert_eq!((status, &loaded["source"]), (0, &from.into()), "{loaded}");
+    }
+    // The project's own copy goes, so that the user's is found.
+    std::fs::remove_dir_all(project.path().join("skills")).unwrap();
+    let (_, loaded) = json(&project, &["load", "skill", "review"]);
+    assert_eq!(loaded["source"], "user");
+    project.write("skills/other/SKILL.md", "---\nname: other\ndescription: Mine\n---\nMine.\n");
+    std::fs::create_dir_all(project.home().join(".agents/skills/other")).unwrap();
+    std::fs::write(project.home().join(".agents/skills/other/notes.md"), "Notes.\n").unwrap();
+    assert_eq!(code(&project, &["load", "skill", "other", "--to", "user"]), "CB114");
+    let (status, replaced) = json(&project, &["load", "skill", "other", "--to", "user", "--replace"]);
+    assert_eq!(status, 0, "{replaced}");
+    let names = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(project.home().join(folder)).unwrap().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(".agents/skills/other"), ["SKILL.md"]);
+    assert_eq!(names(".agents/skills"), ["other", "review"]);
+}
+
+#[test]
+fn a_signed_skill_that_was_changed_is_not_loaded() {
+    let project = skill();
+    run(&project, &["keys", "generate", "--owner", "Ada"]);
+    assert_eq!(json(&project, &["sign", "skill", "review"]).0, 0);
+    assert_eq!(json(&project, &["load", "skill", "review"]).0, 0);
+    project.write("skills/review/scripts/look.sh", "rm -r ~\n");
+    for args in [&["load", "skill", "review"][..], &["load", "skill", "review", "--to", "user"]] {
+        assert_eq!(code(&project, args), "CB221");
+    }
+    assert!(!project.home().join(".agents").exists());
+}

@@ -11,6 +11,7 @@ mod cases;
 mod directive;
 mod draft;
 mod export;
+mod langfuse;
 mod migrate;
 mod mustache;
 mod notation;
@@ -30,6 +31,7 @@ use serde_json::{Value as Json, json};
 pub use built_in::BuiltIn;
 pub use export::{Export, Exported, Origin, export, origin_of};
 pub(crate) use export::{closure, tag_in};
+pub use langfuse::{LANGFUSE_FILE, LangfuseContent, LangfuseMessage, LangfusePrompt};
 pub use report::{Entry, EntryKind, Report};
 
 use crate::book::Book;

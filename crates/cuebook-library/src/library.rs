@@ -54,7 +54,11 @@ pub use id::normalize_id;
 pub use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
-pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal, StagedPackage, StagedSkill};
+#[doc(hidden)]
+pub use pack::exchange_folders;
+pub use pack::{
+    FileChange, FolderKind, Installation, InstalledPack, PackCode, Proposal, StagedFolder, StagedPackage,
+};
 #[doc(hidden)]
 pub use proof::Proof;
 pub use reason::Reason;

@@ -284,6 +284,12 @@ impl Engine {
         Ok(store)
     }
 
+    /// A store that is open already.
+    pub(crate) fn opened_store(&self, place: &str) -> Option<Arc<dyn Store>> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.get(place).map(|opened| opened.store.clone())
+    }
+
     /// Gives signs of life to a store, and looks out for a thread, for as long as what is returned lives.
     pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(HeartbeatGuard, Watched)> {
         let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);

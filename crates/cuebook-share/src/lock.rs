@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::library::FolderKind;
 use cuebook::node::{Data, Key, Node};
+use cuebook::prompt::PROMPTY_END;
 use cuebook::reader::{Notation, ValueReader};
 use cuebook::source::{Place, Source as Text};
 use cuebook::trust::{ContentDigest, PackFile};
@@ -22,7 +24,7 @@ pub(crate) const MAX_BYTES: u64 = 64 << 20;
 /// The version of the format.
 const VERSION: u64 = 1;
 const HEADER: &str =
-    "# Written by `cuebook add`, `update` and `remove`. Keep this file in version control.\n";
+    "# Written by `cuebook add`, `pull`, `update` and `remove`. Keep this file in version control.\n";
 const KEYS: [&str; 8] = ["name", "type", "version", "source", "commit", "key", "digest", "files"];
 /// How messages name a package.
 const PACKAGE: &str = "the package";
@@ -35,17 +37,43 @@ pub enum PackageKind {
     Pack,
     /// A folder with `SKILL.md`, below `skills`.
     Skill,
+    /// A folder with a `.prompty` file that was pulled from a registry, below `prompts`.
+    Prompt,
 }
 
 impl PackageKind {
     /// All of them.
-    const ALL: [PackageKind; 2] = [PackageKind::Pack, PackageKind::Skill];
+    const ALL: [PackageKind; 3] = [PackageKind::Pack, PackageKind::Skill, PackageKind::Prompt];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             PackageKind::Pack => "pack",
             PackageKind::Skill => "skill",
+            PackageKind::Prompt => "prompt",
+        }
+    }
+
+    /// The kind of a word.
+    pub(crate) fn read(word: &str) -> Option<PackageKind> {
+        PackageKind::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// The kind of its folder; `None` for a pack.
+    pub fn folder_kind(self) -> Option<FolderKind> {
+        match self {
+            PackageKind::Pack => None,
+            PackageKind::Skill => Some(FolderKind::Skill),
+            PackageKind::Prompt => Some(FolderKind::Prompt),
+        }
+    }
+
+    /// The file with the text of a package of this kind; `None` for a pack.
+    pub fn file(self, name: &str) -> Option<String> {
+        match self {
+            PackageKind::Pack => None,
+            PackageKind::Skill => Some("SKILL.md".to_owned()),
+            PackageKind::Prompt => Some(format!("{name}{PROMPTY_END}")),
         }
     }
 
@@ -54,6 +82,7 @@ impl PackageKind {
         match self {
             PackageKind::Pack => format!("user_data/packs/{name}"),
             PackageKind::Skill => format!("skills/{name}"),
+            PackageKind::Prompt => format!("prompts/{name}"),
         }
     }
 }
@@ -61,11 +90,11 @@ impl PackageKind {
 /// A package as the lockfile records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedPackage {
-    /// The id of a pack, or the name of a skill.
+    /// The id of a pack or a prompt, or the name of a skill.
     pub name: String,
     /// What it is.
     pub kind: PackageKind,
-    /// The version that it gives itself.
+    /// The version that it gives itself, or that a prompt has in its registry.
     pub version: Option<String>,
     /// Where it comes from.
     pub source: Source,
@@ -95,13 +124,10 @@ impl PackageLock {
         self.packages.values()
     }
 
-    /// The package of a name. A pack and a skill can share one; `pack:NAME` and `skill:NAME` tell them apart.
+    /// The package of a name. Packages of different types can share one; `pack:NAME`, `skill:NAME` and `prompt:NAME` tell them apart.
     pub fn find(&self, name: &str) -> Result<&LockedPackage> {
-        let (kind, plain) = match name.split_once(':') {
-            Some(("pack", name)) => (Some(PackageKind::Pack), name),
-            Some(("skill", name)) => (Some(PackageKind::Skill), name),
-            _ => (None, name),
-        };
+        let typed = name.split_once(':').and_then(|(kind, name)| Some((PackageKind::read(kind)?, name)));
+        let (kind, plain) = typed.map_or((None, name), |(kind, name)| (Some(kind), name));
         let found: Vec<&LockedPackage> = self
             .packages()
             .filter(|package| package.name == plain && kind.is_none_or(|kind| kind == package.kind))
@@ -115,10 +141,15 @@ impl PackageLock {
                     near.map_or_else(|| Hint::run("list the packages", "cuebook sync --dry-run"), Hint::from);
                 (format!("{LOCK_FILE} has no package `{plain}`"), hint)
             }
-            _ => (
-                format!("{LOCK_FILE} has a pack and a skill `{plain}`"),
-                format!("write pack:{plain} or skill:{plain}").into(),
-            ),
+            several => {
+                let kinds = several.iter().map(|package| package.kind.as_str());
+                let words: Vec<String> = kinds.clone().map(|kind| format!("{kind}:{plain}")).collect();
+                let kinds: Vec<&str> = kinds.collect();
+                (
+                    format!("{LOCK_FILE} has a {} `{plain}`", kinds.join(" and a ")),
+                    format!("write {}", words.join(" or ")).into(),
+                )
+            }
         };
         let diagnostic = Diagnostic::new(Code::PackageNotLocked, message).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic).with("package", plain))
@@ -406,7 +437,11 @@ mod tests {
             ("commit = ", "comit = ", "unknown key `comit` in a package"),
             ("name = \"review\"\n", "", "the package has no `name`"),
             ("\"review\"", "\"../review\"", "`../review` cannot be the name of a package"),
-            ("type = \"skill\"", "type = \"plugin\"", "`type` must be \"pack\" or \"skill\", not `plugin`"),
+            (
+                "type = \"skill\"",
+                "type = \"plugin\"",
+                "`type` must be \"pack\", \"skill\" or \"prompt\", not `plugin`",
+            ),
             ("\"../review\"", "\"ftp://x/y\"", "the source `ftp://x/y` has the unknown scheme `ftp`"),
             ("\"pack.json\"", "\"../pack.json\"", "must be a path inside the package"),
             ("= \"0000", "= \"000", "must be a path inside the package with 64"),

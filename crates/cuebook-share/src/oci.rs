@@ -1,7 +1,11 @@
 //! Packages in OCI registries: a manifest with one layer, which is a `.tar.gz`.
 //!
 //! The manifest and the layer are checked against their SHA-256. The lockfile records the digest of the manifest, so that a tag that
-//! moves changes nothing until an update. Only anonymous access is supported: a registry may ask for a token, and gives it to anybody.
+//! moves changes nothing until an update.
+//!
+//! A registry may ask for a token or a password. The user's password goes only to the host that the user named with it: to the registry,
+//! or to the host that gives out its tokens. Any other host is asked for a token without one. Cuebook asks for the right to pull this one
+//! repository, whatever the registry proposes.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,11 +14,14 @@ use std::time::Duration;
 use cuebook::sha256::{Sha256, hex};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::Value as Json;
-use ureq::http::{Response, StatusCode, header};
+use ureq::config::RedirectAuthHeaders;
+use ureq::http::{Response, StatusCode, Uri, header};
 use ureq::{Agent, Body};
 
+use crate::challenge::Challenge;
+use crate::credentials::{self, Credentials};
 use crate::git::PrivateFolder;
-use crate::source::OciSource;
+use crate::source::{OciSource, is_local};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const ACCEPTED: &str =
@@ -23,7 +30,7 @@ const MAX_MANIFEST: u64 = 1 << 20;
 /// What an archive of a package may have.
 const MAX_LAYER: u64 = 64 << 20;
 const LONGEST: Duration = Duration::from_secs(300);
-const RETRY: &str = "check the name, the network and whether the repository is public";
+const RETRY: &str = "check the name and the network";
 
 /// The archive of a package, in a private folder.
 pub(crate) struct Layer {
@@ -37,7 +44,7 @@ pub(crate) struct Layer {
 impl Layer {
     /// Fetches what a source names now, or the manifest of the lockfile.
     pub fn fetch(source: &OciSource, pinned: Option<&str>) -> Result<Layer> {
-        let mut registry = Registry::new(source);
+        let mut registry = Registry::new(source)?;
         let pinned = pinned.map(|digest| format!("sha256:{digest}")).or_else(|| source.digest.clone());
         let reference = pinned.as_deref().or(source.tag.as_deref()).unwrap_or("latest");
         let manifest = registry.get(&format!("manifests/{reference}"), Some(ACCEPTED), MAX_MANIFEST)?;
@@ -61,18 +68,31 @@ impl Layer {
 struct Registry<'s> {
     source: &'s OciSource,
     agent: Agent,
-    token: Option<String>,
+    credentials: Credentials,
+    /// The header `Authorization` that the registry asked for.
+    authorization: Option<String>,
+    /// The host that wants a login, if the registry asks for one: its own, or that of its tokens.
+    login_host: String,
 }
 
 impl Registry<'_> {
-    fn new(source: &OciSource) -> Registry<'_> {
+    fn new(source: &OciSource) -> Result<Registry<'_>> {
+        // No redirect gets the header `Authorization`: blobs are often on other hosts.
         let config = Agent::config_builder()
             .timeout_global(Some(LONGEST))
             .http_status_as_error(false)
             .https_only(!source.is_local())
             .max_redirects(5)
+            .redirect_auth_headers(RedirectAuthHeaders::Never)
             .user_agent(concat!("cuebook/", env!("CARGO_PKG_VERSION")));
-        Registry { source, agent: config.build().into(), token: None }
+        let credentials = Credentials::from_environment()?;
+        Ok(Registry {
+            source,
+            agent: config.build().into(),
+            credentials,
+            authorization: None,
+            login_host: source.host.clone(),
+        })
     }
 
     /// The bytes behind a path of the repository. A token is fetched if the registry asks for one.
@@ -80,18 +100,19 @@ impl Registry<'_> {
         let scheme = if self.source.is_local() { "http" } else { "https" };
         let url = format!("{scheme}://{}/v2/{}/{path}", self.source.host, self.source.repository);
         let mut response = self.ask(&url, accept)?;
-        if response.status() == StatusCode::UNAUTHORIZED && self.token.is_none() {
-            let challenge =
-                response.headers().get(header::WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-            let challenge = challenge.unwrap_or_default().to_owned();
-            self.token = Some(self.fetch_token(&challenge)?);
+        if response.status() == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
+            let headers = response.headers().get_all(header::WWW_AUTHENTICATE);
+            let challenge = Challenge::read(headers.iter().filter_map(|value| value.to_str().ok()));
+            self.authorization = Some(self.authorize(challenge)?);
             response = self.ask(&url, accept)?;
         }
-        let status = response.status();
-        if status != StatusCode::OK {
-            return Err(self.failed(format!("the registry answers {status}")));
+        match response.status() {
+            StatusCode::OK => self.body(response, limit),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+                Err(self.refused(format!("the registry answers {status}")))
+            }
+            status => Err(self.failed(format!("the registry answers {status}"))),
         }
-        self.body(response, limit)
     }
 
     fn ask(&self, url: &str, accept: Option<&str>) -> Result<Response<Body>> {
@@ -99,8 +120,8 @@ impl Registry<'_> {
         if let Some(accept) = accept {
             request = request.header(header::ACCEPT, accept);
         }
-        if let Some(token) = &self.token {
-            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
         }
         request.call().map_err(|error| self.failed(format!("the request fails: {error}")))
     }
@@ -115,35 +136,46 @@ impl Registry<'_> {
         }
     }
 
-    /// A token that anybody may have, from where the registry says.
-    fn fetch_token(&self, challenge: &str) -> Result<String> {
-        let Some(fields) = challenge.strip_prefix("Bearer ") else {
-            return Err(self.failed("the registry asks for a password, which Cuebook does not send"));
-        };
-        let field = |wanted: &str| {
-            let quoted = fields.split_once(&format!("{wanted}=\""))?.1;
-            quoted.split_once('"').map(|(value, _)| value)
-        };
-        let realm = field("realm").unwrap_or_default();
-        let is_safe = realm.starts_with("https://") || self.source.is_local() && realm.starts_with("http://");
-        if !is_safe {
+    /// The header that answers what the registry asks for.
+    fn authorize(&mut self, challenge: Option<Challenge>) -> Result<String> {
+        match challenge {
+            Some(Challenge::Bearer { realm, service }) => self.fetch_token(&realm, service.as_deref()),
+            Some(Challenge::Basic) => {
+                let known = self.credentials.of(&self.source.host).map(str::to_owned);
+                known.ok_or_else(|| self.refused("the registry asks for a password"))
+            }
+            None => Err(self.failed("the registry asks for a proof that Cuebook does not know")),
+        }
+    }
+
+    /// A token from where the registry says.
+    fn fetch_token(&mut self, realm: &str, service: Option<&str>) -> Result<String> {
+        let uri: Option<Uri> = realm.parse().ok();
+        let host = uri.as_ref().and_then(Uri::authority).map(|host| host.as_str()).unwrap_or_default();
+        let scheme = uri.as_ref().and_then(Uri::scheme_str);
+        let is_safe =
+            scheme == Some("https") || scheme == Some("http") && self.source.is_local() && is_local(host);
+        if !is_safe || host.is_empty() || host.contains('@') {
             return Err(self.failed("the registry names no https address for tokens"));
         }
+        self.login_host = host.to_owned();
         let mut request = self.agent.get(realm);
-        if let Some(service) = field("service") {
+        if let Some(service) = service {
             request = request.query("service", service);
         }
-        let request = request.query("scope", format!("repository:{}:pull", self.source.repository));
+        request = request.query("scope", format!("repository:{}:pull", self.source.repository));
+        if let Some(login) = self.credentials.of(host) {
+            request = request.header(header::AUTHORIZATION, login);
+        }
         let response = request.call().map_err(|error| self.failed(format!("no token: {error}")))?;
         if response.status() != StatusCode::OK {
-            let message = format!("the registry gives no token to the public: {}", response.status());
-            return Err(self.failed(message));
+            return Err(self.refused(format!("{host} gives no token: {}", response.status())));
         }
         let answer: Json = serde_json::from_slice(&self.body(response, MAX_MANIFEST)?).unwrap_or_default();
         let token = answer["token"].as_str().or(answer["access_token"].as_str());
         let token =
             token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
-        token.map(str::to_owned).ok_or_else(|| self.failed("the registry gives no token"))
+        token.map(|token| format!("Bearer {token}")).ok_or_else(|| self.failed("the registry gives no token"))
     }
 
     /// Digest and size of the one layer of a manifest.
@@ -169,6 +201,19 @@ impl Registry<'_> {
             (true, Some(size)) => Ok((digest.to_owned(), size)),
             _ => Err(self.failed("the manifest gives no SHA-256 of the layer, or a size over 64 MiB")),
         }
+    }
+
+    /// The error for a host that wants a name and a password, or others.
+    fn refused(&self, message: impl Into<String>) -> Error {
+        let (variable, host) = (credentials::VARIABLE, &self.login_host);
+        let hint = match self.credentials.of(host) {
+            Some(_) => format!("check the name and the password of {host} in {variable}"),
+            None => {
+                format!("for a private repository, set {variable}={host}=USER:PASSWORD in your environment")
+            }
+        };
+        let message = format!("{}: {}", self.source, message.into());
+        Error::new(ErrorKind::Pack, Diagnostic::new(Code::RegistryAccess, message).hint(hint))
     }
 
     fn failed(&self, message: impl Into<String>) -> Error {

@@ -11,12 +11,13 @@ mod tests;
 use std::sync::Arc;
 
 use cuebook::files::{self, Lock};
-use cuebook::library::{Proposal, StagedPackage};
+use cuebook::library::{FolderKind, Proposal, StagedFolder, StagedPackage};
 use cuebook::source::Source as Text;
 use cuebook::trust::{ContentDigest, PublicKey, Trust};
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Result};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Hint, Prepared, Result};
 
 use crate::fetch::Fetched;
+use crate::langfuse::PulledPrompt;
 use crate::lock::{LOCK_FILE, LockedPackage, PackageKind, PackageLock, is_name, text_of};
 use crate::publisher;
 use crate::source::{Source, wrong};
@@ -43,6 +44,8 @@ pub struct Change<'b> {
     pub key: KeyState,
     /// The package.
     pub staged: StagedPackage<'b>,
+    /// What is different in the files of a pulled prompt.
+    pub notes: Vec<String>,
 }
 
 /// What is known about the key of a package's publisher.
@@ -161,9 +164,13 @@ impl<'b> Packages<'b> {
         Ok(found)
     }
 
-    /// Fetches a package that the lockfile does not have.
-    pub fn add(&self, source: &Source) -> Result<Change<'b>> {
-        let change = self.fetch(source, None, None)?;
+    /// Fetches a package that the lockfile does not have. `name` is the id that a pulled prompt gets, if it is not its own name.
+    pub fn add(&self, source: &Source, name: Option<&str>) -> Result<Change<'b>> {
+        if let Some(name) = name.filter(|name| !is_name(name)) {
+            let hint = "an id has only letters, digits, `-`, `_` and `.`";
+            return Err(wrong(&source.to_string(), format!("cannot get the id `{name}`"), hint));
+        }
+        let change = self.fetch(source, None, None, name)?;
         let LockedPackage { name, kind, .. } = &change.package;
         if let Some(before) = self.lock.get(*kind, name) {
             let message = format!("the {} `{name}` is already there, from {}", kind.as_str(), before.source);
@@ -181,8 +188,24 @@ impl<'b> Packages<'b> {
             let message = format!("the project has another {} `{name}`", kind.as_str());
             let hint = match kind {
                 PackageKind::Pack => Hint::run("remove it first", format!("cuebook pack remove {name}")),
-                PackageKind::Skill => format!("rename or delete the folder skills/{name} first").into(),
+                PackageKind::Skill => format!("rename or delete the folder {} first", kind.folder(name)).into(),
+                PackageKind::Prompt => Hint::run(
+                    format!("rename or delete the folder {}, or choose another id", kind.folder(name)),
+                    format!("cuebook pull {source} --as ID"),
+                ),
             };
+            return Err(exists(message, hint));
+        }
+        // A pulled prompt replaces nothing: not a prompt of the project, and none of a pack or of Cuebook.
+        let library = self.book.library();
+        if *kind == PackageKind::Prompt
+            && let Ok((id, candidates)) = library.resolve_id(name)
+            && let Some(other) = candidates
+                .iter()
+                .find(|it| !format!("{}/", it.source).starts_with(&format!("{}/", kind.folder(name))))
+        {
+            let message = format!("the library has a prompt `{id}` already: {}", other.source);
+            let hint = Hint::run("choose another id", format!("cuebook pull {source} --as ID"));
             return Err(exists(message, hint));
         }
         Ok(change)
@@ -190,14 +213,18 @@ impl<'b> Packages<'b> {
 
     /// Fetches what the source of a package has now, or another source; `None` if nothing is new.
     pub fn update(&self, package: &LockedPackage, source: Option<&Source>) -> Result<Option<Change<'b>>> {
-        let change = self.fetch(source.unwrap_or(&package.source), None, Some(package))?;
+        let change = self.fetch(source.unwrap_or(&package.source), None, Some(package), None)?;
         let is_same = change.package == *package && self.state(package)? == PackageState::Same;
         Ok((!is_same).then_some(change))
     }
 
     /// Fetches the version of a package that the lockfile has.
     pub fn restore(&self, package: &LockedPackage) -> Result<Change<'b>> {
-        let change = self.fetch(&package.source, package.commit.as_deref(), Some(package))?;
+        let pinned = match package.kind {
+            PackageKind::Prompt => package.version.as_deref(),
+            _ => package.commit.as_deref(),
+        };
+        let change = self.fetch(&package.source, pinned, Some(package), None)?;
         if change.package.files == package.files {
             return Ok(change);
         }
@@ -211,21 +238,25 @@ impl<'b> Packages<'b> {
     fn fetch(
         &self,
         source: &Source,
-        commit: Option<&str>,
+        pinned: Option<&str>,
         before: Option<&LockedPackage>,
+        name: Option<&str>,
     ) -> Result<Change<'b>> {
         let library = self.book.library();
         let shown = source.to_string();
-        let fetched = Fetched::get(source, commit, library.root())?;
-        let at_home = fetched.path().canonicalize().is_ok_and(|path| {
+        let id = id_of(source, before, name)?;
+        let fetched = Fetched::get(source, pinned, library.root(), &id)?;
+        let at_home = fetched.path().and_then(|path| path.canonicalize().ok()).is_some_and(|path| {
             let homes = [library.packs_folder(), library.root().join("skills")];
             homes.iter().any(|home| home.canonicalize().is_ok_and(|home| path.starts_with(home)))
         });
         if at_home {
             return Err(wrong(&shown, "is where added packages go", "name the place that it comes from"));
         }
-        let staged = library.stage_package(fetched.path(), &shown)?;
-        let (kind, name, version, staged) = self.identify(staged, &shown)?;
+        let (kind, name, version, staged) = match (fetched.prompt(), fetched.path()) {
+            (None, Some(path)) => self.identify(library.stage_package(path, &shown)?, &shown)?,
+            (prompt, _) => self.pulled(prompt, &shown, &id)?,
+        };
         if let Some(before) = before.filter(|before| (before.kind, &before.name) != (kind, &name)) {
             let message = format!("{shown} now holds the {} `{name}`, not `{}`", kind.as_str(), before.name);
             let hint = Hint::run("add it as another package", format!("cuebook add {shown}"));
@@ -234,7 +265,7 @@ impl<'b> Packages<'b> {
         }
         let (folder, files) = match &staged {
             StagedPackage::Pack(pack) => (pack.folder(), pack.digest()?),
-            StagedPackage::Skill(skill) => (skill.folder(), skill.digest()?),
+            StagedPackage::Folder(folder) => (folder.folder(), folder.digest()?),
         };
         let signer = publisher::key_of(folder, &shown, kind, &name, &files)?;
         let key = self.key_state(signer, before, &name)?;
@@ -251,7 +282,8 @@ impl<'b> Packages<'b> {
             key: recorded,
             files,
         };
-        Ok(Change { package, before: before.cloned(), key, staged })
+        let notes = fetched.prompt().map(|prompt| prompt.notes.clone()).unwrap_or_default();
+        Ok(Change { package, before: before.cloned(), key, staged, notes })
     }
 
     /// The kind, name and version of a package.
@@ -274,26 +306,46 @@ impl<'b> Packages<'b> {
                 checked(&name)?;
                 Ok((PackageKind::Pack, name, Some(version), StagedPackage::Pack(pack)))
             }
-            StagedPackage::Skill(skill) => {
-                let file = skill.folder().join("SKILL.md");
-                // People know the skill by where they have it from, not by our staging folder.
-                let prepared = self.book.prepare_path(&file, &Context::default()).map_err(|error| {
-                    let name = format!("{shown}/SKILL.md");
-                    error.map(|found| match found.place.clone() {
-                        Some(place) => found.at(place.renamed(name.clone())),
-                        None => found.file(name.clone()),
-                    })
-                })?;
+            StagedPackage::Folder(skill) => {
+                let prepared = self.prepared(&skill, "SKILL.md", shown)?;
                 let metadata = &prepared.prompt().metadata;
                 let name = metadata.name.clone();
                 checked(&name)?;
                 // The library has a default for the version, which is nothing that the skill says.
                 let says = prepared.prompt().metadata.extra.contains_key("version");
                 let version = (says || metadata.version != DEFAULT_VERSION).then(|| metadata.version.clone());
-                let skill = skill.named(&name)?;
-                Ok((PackageKind::Skill, name, version, StagedPackage::Skill(skill)))
+                let skill = skill.named(FolderKind::Skill, &name)?;
+                Ok((PackageKind::Skill, name, version, StagedPackage::Folder(skill)))
             }
         }
+    }
+
+    /// A prompt of a registry, which is the file that was just made of it.
+    fn pulled(
+        &self,
+        prompt: Option<&PulledPrompt>,
+        shown: &str,
+        id: &str,
+    ) -> Result<(PackageKind, String, Option<String>, StagedPackage<'b>)> {
+        let files = prompt.map(|prompt| prompt.files.as_slice()).unwrap_or_default();
+        let files = files.iter().map(|file| (file.path.as_str(), file.text.as_str()));
+        let folder = self.book.library().stage_prompt(id, files)?;
+        let kind = PackageKind::Prompt;
+        self.prepared(&folder, &kind.file(id).unwrap_or_default(), shown)?;
+        let version = prompt.map(|prompt| prompt.version.clone());
+        Ok((kind, id.to_owned(), version, StagedPackage::Folder(folder)))
+    }
+
+    /// Reads the file of a staged folder. People know it by where they have it from, not by our staging folder.
+    fn prepared(&self, folder: &StagedFolder<'b>, file: &str, shown: &str) -> Result<Arc<Prepared>> {
+        let path = folder.folder().join(file);
+        self.book.prepare_path(&path, &Context::default()).map_err(|error| {
+            let name = format!("{shown}/{file}");
+            error.map(|found| match found.place.clone() {
+                Some(place) => found.at(place.renamed(name.clone())),
+                None => found.file(name.clone()),
+            })
+        })
     }
 
     fn key_state(
@@ -347,7 +399,10 @@ impl<'b> Packages<'b> {
             // A kept replacement needs no new consent when its files are the same.
             (true, _) => Ok(()),
             (false, StagedPackage::Pack(pack)) => pack.commit(found.is_some(), accepted),
-            (false, StagedPackage::Skill(skill)) => skill.commit(&package.name, found.is_some()),
+            (false, StagedPackage::Folder(folder)) => {
+                let kind = package.kind.folder_kind().unwrap_or(FolderKind::Skill);
+                folder.commit(kind, &package.name, found.is_some())
+            }
         };
         step("moved");
         self.conclude(moved, lock)
@@ -365,10 +420,10 @@ impl<'b> Packages<'b> {
         };
         pending.write(self.book)?;
         let library = self.book.library();
-        let moved = match (content(self.book, package.kind, &package.name)?, package.kind) {
+        let moved = match (content(self.book, package.kind, &package.name)?, package.kind.folder_kind()) {
             (None, _) => Ok(()),
-            (Some(_), PackageKind::Pack) => library.remove_pack(&package.name),
-            (Some(_), PackageKind::Skill) => library.remove_skill(&package.name),
+            (Some(_), None) => library.remove_pack(&package.name),
+            (Some(_), Some(kind)) => library.remove_added(kind, &package.name),
         };
         step("moved");
         self.conclude(moved, lock)
@@ -388,9 +443,9 @@ impl<'b> Packages<'b> {
 /// The files of an installed package; `None` if it is not installed.
 fn content(book: &Book, kind: PackageKind, name: &str) -> Result<Option<ContentDigest>> {
     let library = book.library();
-    let folder = match kind {
-        PackageKind::Pack => library.packs_folder().join(name),
-        PackageKind::Skill => library.skill_folder(name),
+    let folder = match kind.folder_kind() {
+        None => library.packs_folder().join(name),
+        Some(kind) => library.added_folder(kind, name),
     };
     let shown = kind.folder(name);
     match folder.symlink_metadata() {
@@ -406,6 +461,16 @@ fn content(book: &Book, kind: PackageKind, name: &str) -> Result<Option<ContentD
             ))
         }
     }
+}
+
+/// The id of a pulled prompt here: the locked one, that of the user, or its own name. Other packages have their names in their files.
+fn id_of(source: &Source, before: Option<&LockedPackage>, name: Option<&str>) -> Result<String> {
+    let Source::Langfuse(langfuse) = source else { return Ok(String::new()) };
+    let given = before.map(|before| before.name.clone()).or_else(|| name.map(str::to_owned));
+    given.or_else(|| langfuse.id()).ok_or_else(|| {
+        let hint = Hint::run("choose an id", format!("cuebook pull {source} --as ID"));
+        wrong(&source.to_string(), "has a name of which no id can be made", hint)
+    })
 }
 
 fn exists(message: String, hint: Hint) -> Error {

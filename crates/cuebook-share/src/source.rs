@@ -8,7 +8,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 /// Bytes of a source.
 const MAX_BYTES: usize = 2_000;
 /// The forms of a source, for hints.
-pub(crate) const FORMS: &str = "write a folder, a .tar.gz, a .zip, git+https://HOST/REPOSITORY@TAG, git+file:///PATH@TAG or oci://HOST/REPOSITORY:TAG";
+pub(crate) const FORMS: &str = "write a folder, a .tar.gz, a .zip, git+https://HOST/REPOSITORY@TAG, git+file:///PATH@TAG, oci://HOST/REPOSITORY:TAG or langfuse:NAME@LABEL";
 
 /// Where a package comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,26 @@ pub enum Source {
     Git(GitSource),
     /// A repository of an OCI registry.
     Oci(OciSource),
+    /// A prompt of Langfuse.
+    Langfuse(LangfuseSource),
+}
+
+/// A prompt of Langfuse, and which version of it. The user's environment says which server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LangfuseSource {
+    /// Its name there, which may have slashes and spaces.
+    pub name: String,
+    /// The version.
+    pub version: LangfuseVersion,
+}
+
+/// A version of a prompt of Langfuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LangfuseVersion {
+    /// The version that has this label now.
+    Label(String),
+    /// The version with this number.
+    Number(u64),
 }
 
 /// A repository of an OCI registry, and what of it.
@@ -53,6 +73,9 @@ impl Source {
         }
         if let Some(url) = text.strip_prefix("git+") {
             return GitSource::read(text, url).map(Source::Git);
+        }
+        if let Some(rest) = text.strip_prefix("langfuse:") {
+            return LangfuseSource::read(text, rest).map(Source::Langfuse);
         }
         match text.split_once("://") {
             Some(("oci", rest)) => OciSource::read(text, rest).map(Source::Oci),
@@ -93,6 +116,7 @@ impl fmt::Display for Source {
                 git.folder.as_ref().map_or(Ok(()), |folder| write!(f, "#{folder}"))
             }
             Source::Oci(oci) => oci.fmt(f),
+            Source::Langfuse(langfuse) => langfuse.fmt(f),
         }
     }
 }
@@ -103,6 +127,84 @@ impl fmt::Display for OciSource {
         self.tag.as_ref().map_or(Ok(()), |tag| write!(f, ":{tag}"))?;
         self.digest.as_ref().map_or(Ok(()), |digest| write!(f, "@{digest}"))
     }
+}
+
+impl fmt::Display for LangfuseSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.version {
+            LangfuseVersion::Label(label) => write!(f, "langfuse:{}@{label}", self.name),
+            LangfuseVersion::Number(number) => write!(f, "langfuse:{}@{number}", self.name),
+        }
+    }
+}
+
+impl LangfuseSource {
+    const FORM: &'static str = "write langfuse:NAME, langfuse:NAME@LABEL or langfuse:NAME@VERSION";
+    /// The label that Langfuse serves if none is named.
+    const LABEL: &'static str = "production";
+
+    fn read(text: &str, rest: &str) -> Result<LangfuseSource> {
+        let (name, version) = rest.rsplit_once('@').unwrap_or((rest, LangfuseSource::LABEL));
+        LangfuseSource::check_name(text, name)?;
+        let version = match version.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => version.parse().ok().filter(|number| *number > 0).map(LangfuseVersion::Number),
+            false => is_label(version).then(|| LangfuseVersion::Label(version.to_owned())),
+        };
+        let wrong = || {
+            wrong(
+                text,
+                "has neither a label (a-z, 0-9, `_`, `-`, `.`) nor a version after `@`",
+                LangfuseSource::FORM,
+            )
+        };
+        Ok(LangfuseSource { name: name.to_owned(), version: version.ok_or_else(wrong)? })
+    }
+
+    /// Reads the name of a prompt that is to be pushed: a source without a version.
+    pub fn name_of(text: &str) -> Result<String> {
+        let name = text
+            .strip_prefix("langfuse:")
+            .ok_or_else(|| wrong(text, "names no prompt of Langfuse", "write langfuse:NAME"))?;
+        if name.contains('@') {
+            return Err(wrong(
+                text,
+                "names a version, but a push makes a new one",
+                "write langfuse:NAME, and --label LABEL",
+            ));
+        }
+        LangfuseSource::check_name(text, name)?;
+        Ok(name.to_owned())
+    }
+
+    fn check_name(text: &str, name: &str) -> Result<()> {
+        let is_wrong = name.trim() != name
+            || name.is_empty()
+            || name.chars().count() > 255
+            || name.chars().any(|letter| letter.is_control() || "|<>".contains(letter))
+            || name.split('/').any(|part| matches!(part.trim(), "" | "." | ".."));
+        if is_wrong {
+            return Err(wrong(text, "has no valid name of a prompt", LangfuseSource::FORM));
+        }
+        Ok(())
+    }
+
+    /// The id that the prompt gets here unless the user names one: its name, with `-` in place of what an id cannot have. `None` if
+    /// nothing is left of it.
+    pub fn id(&self) -> Option<String> {
+        let letter = |letter: char| match letter.is_ascii_alphanumeric() || letter == '_' {
+            true => letter,
+            false => '-',
+        };
+        let id: String = self.name.chars().map(letter).collect();
+        let id = id.trim_matches('-');
+        (id.len() <= 100 && id.contains(|letter: char| letter.is_ascii_alphanumeric())).then(|| id.to_owned())
+    }
+}
+
+/// Whether a text can be a label of Langfuse.
+pub fn is_label(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.".contains(&byte);
+    (1..=36).contains(&text.len()) && text.bytes().all(known)
 }
 
 impl OciSource {
@@ -151,12 +253,17 @@ impl OciSource {
 
     /// Whether the registry runs on this machine: only then without encryption.
     pub(crate) fn is_local(&self) -> bool {
-        let name = match self.host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((address, _)) => address,
-            None => self.host.split(':').next().unwrap_or_default(),
-        };
-        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        is_local(&self.host)
     }
+}
+
+/// Whether a host, with its port if it has one, is this machine.
+pub(crate) fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Whether a text is a SHA-256 in hexadecimal digits.
@@ -277,6 +384,8 @@ mod tests {
             "oci://registry.example:5000/team/prompts:1.2.0",
             "oci://127.0.0.1:5000/a:1@sha256:0123456789012345678901234567890123456789012345678901234567890123",
             "git+file:///srv/prompts@0123456789012345678901234567890123456789",
+            "langfuse:movie-critic@production",
+            "langfuse:team/a b@2.1/greeting@12",
         ] {
             assert_eq!(Source::read(text).unwrap().to_string(), text);
         }
@@ -314,11 +423,34 @@ mod tests {
             "git+https://example.com/a#../b",
             "git+https://example.com/a#/b",
             "git+https://example.com/a#.git",
+            "langfuse:",
+            "langfuse:@production",
+            "langfuse:a@",
+            "langfuse:a@0",
+            "langfuse:a@Production",
+            "langfuse:a@99999999999999999999",
+            "langfuse:a|b",
+            "langfuse:../a",
+            "langfuse:a//b",
+            "langfuse: a",
         ] {
             let error = Source::read(text).unwrap_err();
             assert_eq!(error.code(), Code::BadPackageSource, "{text}");
             assert!(error.diagnostic().hint.is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_id_of_a_pulled_prompt_is_one_safe_name() {
+        let id = |text: &str| match Source::read(text).unwrap() {
+            Source::Langfuse(source) => source.id(),
+            other => panic!("{other}"),
+        };
+        assert_eq!(id("langfuse:movie-critic").as_deref(), Some("movie-critic"));
+        assert_eq!(id("langfuse:team/a b.c@3").as_deref(), Some("team-a-b-c"));
+        assert_eq!(id("langfuse:.env").as_deref(), Some("env"));
+        assert_eq!(id("langfuse:\\..\\a").as_deref(), Some("a"));
+        assert_eq!(id("langfuse:日本").as_deref(), None);
     }
 
     #[test]

@@ -37,6 +37,7 @@ mod sqlite;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cuebook_text::Result;
 use jiff::Timestamp;
@@ -289,6 +290,10 @@ pub struct Filter {
 /// once, if a transaction is tried again.
 pub type FinalEvents = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
+/// Makes the new state of a key's requests and tokens, and how long to wait, from the state of the store, which may have none, and from
+/// how many milliseconds the store's clock is ahead of ours. It may be called more than once.
+pub type RateChange = Arc<dyn Fn(Option<&str>, i64) -> (String, Option<Duration>) + Send + Sync>;
+
 /// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and paths a file. Without a key threads can be
 /// listed and shown; the key's error is reported when a thread is to be written.
 ///
@@ -470,6 +475,9 @@ pub trait Store: Queue + Send + Sync + Debug {
     /// Takes a running thread from its holder, who may or may not live: it is interrupted from now on, and a holder that does live
     /// can no longer write to it. Says `false` if that holder no longer has it.
     fn release(&self, id: &ThreadId, holder: Option<&Holder>) -> Result<bool>;
+
+    /// Changes what is left of the requests and tokens of a key, which all processes on this store share, and says how long to wait.
+    fn change_rate(&self, name: &str, change: RateChange) -> Result<Option<Duration>>;
 
     /// A thread's account.
     fn account(&self, id: &ThreadId) -> Result<Option<Account>>;

@@ -68,6 +68,10 @@ pub struct BatchArgs {
     /// Use this provider, even if the prompt names another; CUEBOOK_PROVIDER sets it for every command
     #[arg(long, value_name = "NAME")]
     pub provider: Option<String>,
+    /// Share the rate limit of a key with all processes on this PostgreSQL store: postgres://… [default: with your processes on
+    /// this machine]
+    #[arg(long, value_name = "URL", env = "CUEBOOK_STORE", hide_env_values = true)]
+    pub store: Option<String>,
     /// Ask through the provider's batch interface: later, at half the price
     #[arg(long, value_name = "INTERFACE", requires = "run", value_enum)]
     pub via: Option<Via>,

@@ -11,7 +11,13 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Write", &["init", "render", "check", "watch", "convert", "overrides", "schema", "stubs"]),
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
     ("Test", &["test", "attack", "diff"]),
-    ("Share", &["add", "sync", "update", "remove", "pack", "allow", "keys", "trust", "sign", "verify"]),
+    (
+        "Share",
+        &[
+            "add", "pull", "push", "sync", "update", "remove", "pack", "allow", "keys", "trust", "sign",
+            "verify",
+        ],
+    ),
     ("Run", &["run", "batch", "execute", "thread", "worker", "providers", "mock"]),
     ("Serve", &["studio", "mcp", "lsp"]),
     ("Help", &["help", "doctor", "completions"]),

@@ -43,6 +43,31 @@ impl Signable {
     }
 }
 
+/// What can be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Loadable {
+    /// A task for a model
+    Directive,
+    /// A program
+    Tool,
+    /// A text to read
+    Knowledge,
+    /// A folder with SKILL.md
+    Skill,
+}
+
+impl Loadable {
+    /// The type of item, if it is one.
+    pub fn item(self) -> Option<ItemType> {
+        match self {
+            Loadable::Directive => Some(ItemType::Directive),
+            Loadable::Tool => Some(ItemType::Tool),
+            Loadable::Knowledge => Some(ItemType::Knowledge),
+            Loadable::Skill => None,
+        }
+    }
+}
+
 impl From<Kind> for ItemType {
     fn from(kind: Kind) -> ItemType {
         match kind {
@@ -264,13 +289,19 @@ pub enum Sort {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook load directive deploy/staging
-  cuebook load tool rye/bash/bash --to project      a copy that you can edit")]
+  cuebook load tool rye/bash/bash --to project      a copy that you can edit
+  cuebook load skill review                         its SKILL.md
+  cuebook load skill review scripts/look.sh         another file of the skill
+  cuebook load skill review --to user               a copy of all its files, in ~/.agents/skills")]
 pub struct LoadArgs {
     /// The type of the item
     #[arg(value_name = "TYPE")]
-    pub kind: Kind,
+    pub kind: Loadable,
     /// Its id
     pub id: String,
+    /// A file of a skill [default: SKILL.md]
+    #[arg(conflicts_with = "to")]
+    pub file: Option<String>,
     /// Load only from this space
     #[arg(long, value_name = "SPACE")]
     pub from: Option<AnySpace>,

@@ -51,6 +51,8 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
     let settings = Settings {
         provider: args.provider.clone(),
         launcher: Some(Launcher::this_program()),
+        // A dry run asks nobody, so it needs no budget.
+        store: args.store.clone().filter(|_| args.run && !args.dry_run),
         ..Settings::default()
     };
     let engine = Engine::new(Spaces::of_project(&project)).with_settings(settings);

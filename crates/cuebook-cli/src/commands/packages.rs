@@ -1,6 +1,7 @@
-//! `cuebook add|sync|update|remove`
+//! `cuebook add|pull|push|sync|update|remove`
 
 mod effects;
+mod registry;
 mod sync;
 mod update;
 
@@ -15,6 +16,7 @@ use cuebook_share::{
 };
 use serde_json::{Value as Json, json};
 
+pub use registry::{pull, push};
 pub use sync::run as sync;
 pub use update::run as update;
 
@@ -26,22 +28,35 @@ pub fn add(args: &AddArgs, options: &Options) -> Outcome {
     let book = options.book()?;
     let source = given(&args.source, &book)?;
     let mut packages = Packages::open(&book)?;
-    let change = packages.add(&source)?;
+    let change = packages.add(&source, None)?;
+    install(&mut packages, change, args.key.as_deref(), &book, options)
+}
+
+/// Moves a new package to its place.
+fn install<'b>(
+    packages: &mut Packages<'b>,
+    change: Change<'b>,
+    key: Option<&str>,
+    book: &'b Book,
+    options: &Options,
+) -> Outcome {
     if !options.json {
         introduce(&change);
     }
-    accept_key(&change, args.key.as_deref(), options)?;
+    accept_key(&change, key, options)?;
     let (package, facts) = (change.package.clone(), Facts::of(&change)?);
+    let notes = change.notes.clone();
     packages.commit(change, &[])?;
     if options.json {
         let mut object = document(&package);
         object["needs_approval"] = json!(facts.needs_approval);
         object["proposed"] = json!(facts.proposed);
+        object["notes"] = json!(notes);
         print_json(&object)?;
         return Ok(ExitCode::SUCCESS);
     }
     say(format_args!("added the {} {} to {LOCK_FILE}", package.kind.as_str(), package.name));
-    facts.print(&book, &package);
+    facts.print(book, &package);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,7 +105,7 @@ fn introduce(change: &Change<'_>) {
     let LockedPackage { name, kind, version, commit, .. } = &change.package;
     let (findings, skipped, (files, bytes)) = match &change.staged {
         StagedPackage::Pack(pack) => (pack.findings(), pack.skipped(), pack.size()),
-        StagedPackage::Skill(skill) => (&[][..], skill.skipped(), skill.size()),
+        StagedPackage::Folder(folder) => (&[][..], folder.skipped(), folder.size()),
     };
     print_findings(findings);
     if !findings.is_empty() {
@@ -110,10 +125,13 @@ fn introduce(change: &Change<'_>) {
     for path in skipped {
         say(format_args!("  left out {}", printable(path)));
     }
-    if let StagedPackage::Skill(skill) = &change.staged {
-        for path in skill.executables() {
+    if let StagedPackage::Folder(folder) = &change.staged {
+        for path in folder.executables() {
             say(format_args!("  not executable here: {} (name its interpreter to run it)", printable(path)));
         }
+    }
+    for note in &change.notes {
+        say(format_args!("  {}", printable(note)));
     }
 }
 

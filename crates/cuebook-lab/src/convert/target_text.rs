@@ -74,7 +74,7 @@ impl Jinja<'_> {
     }
 
     /// Writes pieces, the first of them on line `first`.
-    fn pieces(self, pieces: &[Piece], first: usize, out: &mut String) {
+    pub(super) fn pieces(self, pieces: &[Piece], first: usize, out: &mut String) {
         for (number, line) in lines(pieces).iter().enumerate() {
             if number > 0 {
                 out.push('\n');

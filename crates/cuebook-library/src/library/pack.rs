@@ -4,8 +4,8 @@
 //! happens in between, the library holds the old pack or the new one. Installing runs nothing and decides no conflict; what
 //! a pack would replace is only proposed.
 
+mod folder;
 mod install;
-mod skill;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,8 +26,10 @@ use crate::trust::approval::ApprovalsFile;
 use crate::trust::approved::Texts;
 use crate::trust::{Approval, ContentDigest, approval};
 
+pub use folder::{FolderKind, StagedFolder, StagedPackage};
+#[doc(hidden)]
+pub use install::exchange as exchange_folders;
 pub use install::{Installation, Proposal};
-pub use skill::{StagedPackage, StagedSkill};
 
 pub(super) const MANIFEST: &str = "pack.json";
 pub(super) const SKILL_FILE: &str = "SKILL.md";
@@ -117,7 +119,7 @@ impl Staging {
                 Err(error) => error.kind() == io::ErrorKind::NotFound,
             };
             // What cannot be put back or removed now is tried again next time.
-            if is_dead && restore(&folder, packs).is_ok() && skill::restore(&folder, packs).is_ok() {
+            if is_dead && restore(&folder, packs).is_ok() && folder::restore(&folder, packs).is_ok() {
                 let _ = fs::remove_dir_all(folder);
             }
         }

@@ -1,14 +1,15 @@
-//! The requests and tokens that a provider takes in a minute from one key, shared by all processes of a user.
+//! The requests and tokens that a provider takes in a minute from one key, shared by all processes on a store.
 //!
 //! A budget is two buckets, for requests and for tokens. The file of the provider may give their sizes (`rate`), and the provider says in
-//! the headers of its replies how much is left. Both are kept in a small file below the user's folder that every process locks,
-//! reads and writes for a moment, named after a hash of the address and the key. Without a file, or where it cannot be written, the
-//! budget is that of this process: a limit of the provider then shows as status 429, which is repeated after a pause.
+//! the headers of its replies how much is left. Processes on several machines keep both in a row of their database. Processes of
+//! one machine keep both in a small file below the user's folder. Each process locks the row or the file, reads it and writes it for a
+//! moment. Its name is a hash of the address and the key. Where neither can be written, the budget is that of this process: a limit of
+//! the provider then shows as status 429, which is repeated after a pause.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cuebook::files;
@@ -18,6 +19,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::pause;
+use crate::store::Store;
 
 /// The folder of budgets, below the user's `.ai`.
 const FOLDER: &str = "state/rates";
@@ -59,8 +61,18 @@ struct State {
 #[derive(Debug)]
 pub struct Budget {
     given: Rate,
-    path: Option<PathBuf>,
+    kept: Kept,
     own: Mutex<State>,
+}
+
+/// Where a budget is kept.
+#[derive(Debug)]
+enum Kept {
+    /// In the memory of this process.
+    Here,
+    File(PathBuf),
+    /// In a store, under this name.
+    Store(Arc<dyn Store>, String),
 }
 
 impl Bucket {
@@ -97,13 +109,16 @@ impl Bucket {
 }
 
 impl State {
-    fn fill(&mut self, now: Timestamp) {
-        let now = now.as_millisecond();
-        // A clock that went back, or a file of another year, gives at most one whole bucket.
-        let seconds = (now.saturating_sub(self.at)).clamp(0, 60_000) as f64 / 1000.0;
+    /// Fills both until a moment, in milliseconds.
+    fn fill(&mut self, now: i64) {
+        // A file of another year gives at most one whole bucket. Clocks of two machines differ: no moment counts twice.
+        let passed = now.saturating_sub(self.at);
+        let seconds = passed.clamp(0, 60_000) as f64 / 1000.0;
         self.requests.fill(seconds);
         self.tokens.fill(seconds);
-        self.at = now;
+        if !(-60_000..0).contains(&passed) {
+            self.at = now;
+        }
     }
 
     fn read(text: &str) -> State {
@@ -128,39 +143,74 @@ impl State {
 impl Budget {
     /// A budget that only this process has.
     pub fn of_this_process(given: Rate) -> Budget {
-        Budget { given, path: None, own: Mutex::default() }
+        Budget { given, kept: Kept::Here, own: Mutex::default() }
     }
 
     /// The budget of a key at an address, which all processes share that have the same user's folder.
     pub fn shared(user: &Path, base_url: &str, key: &str, given: Rate) -> Budget {
+        let file = user.join(FOLDER).join(format!("{}.json", Budget::name(base_url, key)));
+        Budget { kept: Kept::File(file), ..Budget::of_this_process(given) }
+    }
+
+    /// The same for all processes on a store, on any machine.
+    pub fn on_store(store: Arc<dyn Store>, base_url: &str, key: &str, given: Rate) -> Budget {
+        Budget { kept: Kept::Store(store, Budget::name(base_url, key)), ..Budget::of_this_process(given) }
+    }
+
+    fn name(base_url: &str, key: &str) -> String {
         let mut hasher = Sha256::new();
         hasher.update(b"cuebook rate budget\n");
         hasher.update(base_url.as_bytes());
         hasher.update(b"\n");
         hasher.update(key.as_bytes());
-        let name = format!("{}.json", hex(&hasher.finalize()[..16]));
-        Budget { path: Some(user.join(FOLDER).join(name)), ..Budget::of_this_process(given) }
+        hex(&hasher.finalize()[..16])
     }
 
     fn own(&self) -> MutexGuard<'_, State> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state that all processes see, or that of this process where there is no file for it.
-    fn change<T>(&self, now: Timestamp, change: impl FnOnce(&mut State) -> T) -> T {
+    /// Changes the state that all processes see, or that of this process where it is kept nowhere else.
+    fn change(
+        &self,
+        now: Timestamp,
+        change: impl Fn(&mut State) -> Option<Duration> + Send + Sync + Clone + 'static,
+    ) -> Option<Duration> {
+        let given = self.given;
+        let now = now.as_millisecond();
+        let step = move |state: &mut State, now: i64| {
+            state.fill(now);
+            if let Some(size) = given.requests {
+                state.requests.resize(size);
+            }
+            if let Some(size) = given.tokens {
+                state.tokens.resize(size);
+            }
+            change(state)
+        };
+        if let Kept::Store(store, name) = &self.kept {
+            let (step, before) = (step.clone(), *self.own());
+            let changed = store.change_rate(
+                name,
+                Arc::new(move |text, ahead| {
+                    let mut state = text.filter(|text| !text.is_empty()).map_or(before, State::read);
+                    let wait = step(&mut state, now + ahead);
+                    (state.to_json().to_string(), wait)
+                }),
+            );
+            if let Ok(wait) = changed {
+                return wait;
+            }
+        }
         let mut own = self.own();
-        let mut file = self.path.as_deref().and_then(|path| open(path).ok());
+        let mut file = match &self.kept {
+            Kept::File(path) => open(path).ok(),
+            _ => None,
+        };
         if let Some(state) = file.as_mut().and_then(read) {
             *own = state;
         }
-        own.fill(now);
-        if let Some(size) = self.given.requests {
-            own.requests.resize(size);
-        }
-        if let Some(size) = self.given.tokens {
-            own.tokens.resize(size);
-        }
-        let result = change(&mut own);
+        let result = step(&mut own, now);
         if let Some(file) = &mut file {
             // A budget that cannot be written is that of this process.
             let _ = write(file, *own);
@@ -171,7 +221,7 @@ impl Budget {
     /// Takes a request of about so many tokens out of the budget, or says how long to wait before the next try.
     pub fn take(&self, tokens: u64, now: Timestamp) -> Option<Duration> {
         let tokens = tokens as f64;
-        self.change(now, |state| {
+        self.change(now, move |state| {
             let lacking = state.requests.lacks(1.0).max(state.tokens.lacks(tokens));
             if lacking > 0.0 {
                 return Some(Duration::from_secs_f64(lacking).clamp(SHORTEST, LONGEST));
@@ -200,7 +250,8 @@ impl Budget {
         if requests == (None, None) && tokens == (None, None) && pause.is_none() {
             return;
         }
-        self.change(now, |state| {
+        let given = self.given;
+        self.change(now, move |state| {
             let learn =
                 |bucket: &mut Bucket, given: Option<f64>, (limit, left): (Option<f64>, Option<f64>)| {
                     if let Some(limit) = limit.filter(|limit| *limit > 0.0) {
@@ -211,12 +262,13 @@ impl Budget {
                         bucket.left = bucket.left.min(left);
                     }
                 };
-            learn(&mut state.requests, self.given.requests, requests);
-            learn(&mut state.tokens, self.given.tokens, tokens);
+            learn(&mut state.requests, given.requests, requests);
+            learn(&mut state.tokens, given.tokens, tokens);
             if let (Some(pause), Some(size)) = (pause, state.requests.size) {
                 // All processes wait as long as the provider asks one of them to.
                 state.requests.left = state.requests.left.min(-size * pause.as_secs_f64() / MINUTE);
             }
+            None
         });
     }
 }

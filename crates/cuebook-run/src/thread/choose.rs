@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cuebook::{Result, files};
 
 use super::Secrets;
+use super::launch::Launch;
 use super::managed::ChosenModel;
 use crate::engine::{Engine, Project};
 use crate::provider::{Budget, Chosen, HttpProvider, ModelPreference, Providers, Rate, ToolMode};
@@ -35,6 +36,19 @@ impl Engine {
         providers.resolve(&recorded).or(chosen)
     }
 
+    /// Who is to be asked for a thread that was begun before: another model, or the one that it had.
+    pub(super) fn choose_again(
+        &self,
+        project: &Project,
+        launch: &Launch,
+        model: Option<&str>,
+    ) -> Result<Chosen> {
+        let providers = Providers::new(&project.spaces, project.trust())?;
+        let only = Some(launch.provider.as_str()).filter(|_| model.is_none());
+        let model = model.or(Some(&launch.model.id));
+        self.choose(&providers, &ModelPreference { model, only, ..Default::default() })
+    }
+
     /// A provider that can be asked: the real one, or recorded replies.
     pub(super) fn chosen_model(&self, chosen: &Chosen) -> Result<ChosenModel> {
         Ok(ChosenModel {
@@ -57,18 +71,32 @@ impl Engine {
         };
         Ok(match chosen.provider.rate == Rate::default() {
             true => provider,
-            false => provider.with_budget(self.budget_of(chosen)),
+            false => provider.with_budget(self.budget_of(chosen)?),
         })
     }
 
-    /// The budget of requests and tokens that all processes of the user share for the key of a provider.
-    pub(super) fn budget_of(&self, chosen: &Chosen) -> Arc<Budget> {
+    /// The budget of requests and tokens for the key of a provider: all processes on one database share it, or else all of this
+    /// user.
+    pub(super) fn budget_of(&self, chosen: &Chosen) -> Result<Arc<Budget>> {
         let file = &chosen.provider;
         let key = file.key.as_deref().and_then(|name| std::env::var(name).ok()).unwrap_or_default();
-        Arc::new(match self.user_folder() {
-            Some(user) => Budget::shared(&user, &file.base_url, key.trim(), file.rate),
+        let (address, key) = (&file.base_url, key.trim());
+        if let Some(place) = &self.settings().store
+            && store::file(place)?.is_none()
+        {
+            // Where no threads are, the store is opened for its budgets alone, under another name: it has no log key.
+            let store = match self.opened_store(place) {
+                Some(store) => store,
+                None => {
+                    self.kept_store(&format!("{place} budgets"), || store::open(place, LogKey::none()))?
+                }
+            };
+            return Ok(Arc::new(Budget::on_store(store, address, key, file.rate)));
+        }
+        Ok(Arc::new(match self.user_folder() {
+            Some(user) => Budget::shared(&user, address, key, file.rate),
             None => Budget::of_this_process(file.rate),
-        })
+        }))
     }
 
     /// The keys of all providers that the project knows, the secrets of their headers and options, and the password of the store.

@@ -18,7 +18,6 @@ use super::run::{NewThreadParts, RunRequest, ThreadRun};
 use super::{Entry, Kind, ThreadId, start};
 use crate::engine::{Engine, Project};
 use crate::policy::limits::ThreadLimits;
-use crate::provider::{ModelPreference, Providers};
 use crate::store::{Authenticity, Store, not_own};
 use crate::watch::Watch;
 
@@ -94,16 +93,7 @@ impl Engine {
         how: &Fork,
     ) -> Result<NewThreadParts<'_>> {
         let launch = &rebuilt.launch;
-        let providers = Providers::new(&project.spaces, project.trust())?;
-        let preference = match how.model.as_deref() {
-            Some(model) => ModelPreference { model: Some(model), ..ModelPreference::default() },
-            None => ModelPreference {
-                model: Some(&launch.model.id),
-                only: Some(&launch.provider),
-                ..ModelPreference::default()
-            },
-        };
-        let chosen = self.choose(&providers, &preference)?;
+        let chosen = self.choose_again(project, launch, how.model.as_deref())?;
         let mut limits = ThreadLimits::resolve(&launch.limits, None, &how.limit_overrides, None)?;
         start::one_currency(&mut limits, &chosen, true)?;
         let mut notes = Vec::new();

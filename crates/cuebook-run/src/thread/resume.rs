@@ -22,7 +22,7 @@ use super::{Entry, Event, Kind, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
 use crate::policy::limits::ThreadLimits;
-use crate::provider::{Chosen, ModelPreference, Providers};
+use crate::provider::Chosen;
 use crate::record::short_error_json;
 use crate::store::{Authenticity, Change, Filter, Holder, Record, Store, moved, not_own};
 use crate::turn::tool_message;
@@ -293,16 +293,7 @@ impl Engine {
             &how.limit_overrides,
             parent.as_ref().map(|parent| &parent.limits),
         )?;
-        let providers = Providers::new(&project.spaces, project.trust())?;
-        let preference = match how.model.as_deref() {
-            Some(model) => ModelPreference { model: Some(model), ..ModelPreference::default() },
-            None => ModelPreference {
-                model: Some(&launch.model.id),
-                only: Some(&launch.provider),
-                ..ModelPreference::default()
-            },
-        };
-        let chosen = self.choose(&providers, &preference)?;
+        let chosen = self.choose_again(project, launch, how.model.as_deref())?;
         start::one_currency(&mut limits, &chosen, true)?;
         if chosen.price.is_none() {
             start::no_price(&chosen, how.limit_overrides.contains_key("spend"))?;

@@ -117,20 +117,13 @@ impl Metrics {
         for (name, help, counter) in counters {
             family(name, "counter", help, &count(counter));
         }
-        let nanos = self.spend_nanos.load(Ordering::Relaxed);
-        family(
-            "cuebook_worker_spend_total",
-            "counter",
-            "Money spent, of threads that ended.",
-            &one(nanos as f64 / 1e9),
-        );
-        let micros = self.wait_micros.load(Ordering::Relaxed);
-        family(
-            "cuebook_worker_wait_seconds_total",
-            "counter",
-            "How long threads were due before this worker took them.",
-            &one(micros as f64 / 1e6),
-        );
+        let wait = "How long threads were due before this worker took them.";
+        for (name, help, sum, unit) in [
+            ("cuebook_worker_spend_total", "Money spent, of threads that ended.", &self.spend_nanos, 1e9),
+            ("cuebook_worker_wait_seconds_total", wait, &self.wait_micros, 1e6),
+        ] {
+            family(name, "counter", help, &one(sum.load(Ordering::Relaxed) as f64 / unit));
+        }
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let ended: Vec<(String, String)> = ended
             .into_iter()

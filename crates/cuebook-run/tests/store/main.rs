@@ -12,6 +12,7 @@ mod many;
 mod processes;
 mod property;
 mod queue;
+mod rates;
 mod server;
 mod servers;
 mod support;
@@ -80,6 +81,7 @@ suite! {
     many::two_who_take_up_one_thread_do_not_both_get_it
     many::children_started_during_a_cancel_are_stopped
     processes::processes_share_a_store
+    processes::two_processes_stay_within_one_budget
     processes::a_log_goes_on_in_another_process
     processes::killed_processes_leave_whole_logs_and_a_true_ledger
     unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
@@ -96,6 +98,11 @@ suite! {
     queue::a_claim_without_a_thread_is_released
     queue::a_cancelled_thread_leaves_the_queue
     queue::a_thread_that_kills_its_workers_is_left_alone
+    rates::connections_to_one_store_share_a_budget
+    rates::threads_at_once_stay_within_a_budget
+    rates::a_clock_behind_the_others_gives_nothing_twice
+    rates::what_one_process_learns_holds_for_all
+    rates::a_damaged_row_starts_a_new_budget
     authentic::a_log_that_was_changed_and_hashed_again_is_detected
     authentic::events_that_were_cut_moved_or_borrowed_are_detected
     authentic::a_changed_row_is_detected_and_never_sealed_again

@@ -33,6 +33,10 @@ fn helper() {
             println!("{SAYS}{}", record.id);
             std::thread::sleep(Duration::from_secs(60));
         }
+        ["grant", place] => {
+            let budget = crate::rates::budget(place, "key", crate::rates::RATE);
+            println!("{SAYS}{}", crate::rates::granted(&budget, crate::rates::at(0.0)));
+        }
         ["open", place, at] => {
             let at: i64 = at.parse().unwrap();
             while jiff::Timestamp::now().as_millisecond() < at {
@@ -151,6 +155,13 @@ pub fn processes_share_a_store(world: &Fixture) {
     let (began, spent) = (store.record(&root.id).unwrap().unwrap().spawned, account.children);
     assert_eq!(spent, money(0.25 * f64::from(began)));
     assert_eq!(began, 7, "until there is less left than a child wants");
+}
+
+pub fn two_processes_stay_within_one_budget(world: &Fixture) {
+    let helpers = [(); 2].map(|()| Helper::start(&["grant", &world.place]));
+    let granted: usize = helpers.iter().map(|helper| helper.says().parse::<usize>().unwrap()).sum();
+    assert_eq!(granted, 60);
+    helpers.into_iter().for_each(Helper::ends_well);
 }
 
 pub fn a_log_goes_on_in_another_process(world: &Fixture) {

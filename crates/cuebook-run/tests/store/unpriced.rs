@@ -64,7 +64,7 @@ fn earlier(store: &dyn Store) -> [Record; 4] {
     [root, parent, priced, leaf]
 }
 
-const DROP: &str = "DROP TABLE cuebook_queue; DROP TABLE cuebook_workers; \
+const DROP: &str = "DROP TABLE cuebook_queue; DROP TABLE cuebook_workers; DROP TABLE cuebook_rates; \
                     ALTER TABLE cuebook_threads DROP COLUMN seal; \
                     ALTER TABLE cuebook_threads DROP COLUMN log_key; \
                     ALTER TABLE cuebook_threads DROP COLUMN unpriced";

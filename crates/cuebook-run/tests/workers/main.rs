@@ -95,7 +95,7 @@ impl Setup {
         let folder = world.user().join(".ai/config/providers");
         std::fs::create_dir_all(&folder).unwrap();
         let yaml = mock.provider_yaml(Api::OpenAiChat).replace("key: MOCK_KEY\n", "");
-        std::fs::write(folder.join("mock.yaml"), yaml).unwrap();
+        std::fs::write(folder.join("mock.yaml"), format!("{yaml}rate: {{requests: 600000}}\n")).unwrap();
         world.signed("directives/demo/greet.md", GREET).signed("tools/demo/mark.yaml", MARK);
         let place = place.unwrap_or_else(|| world.project().join("threads.db").display().to_string());
         let engine = engine(&world.project(), &world.user(), &place);
@@ -356,6 +356,17 @@ fn a_worker_ends_without_loss(place: Option<String>) {
     assert_eq!(next.ended.load(Ordering::SeqCst), 2);
     assert_eq!(setup.audit(2), (0, 0));
     assert_eq!(setup.mock.requests().len(), 4, "two turns of two threads");
+    // What a provider takes from a key is shared by all on the database, and otherwise by all of the user.
+    let file = setup.world.user().join(".ai/state/rates");
+    if setup.place.starts_with("postgres") {
+        let place = format!("{}&sslmode=disable", setup.place);
+        let mut client = postgres::Client::connect(&place, postgres::NoTls).unwrap();
+        let state: String = client.query_one("SELECT state FROM cuebook_rates", &[]).unwrap().get(0);
+        let state: serde_json::Value = serde_json::from_str(&state).unwrap();
+        assert_eq!((&state["requests"]["size"], file.exists()), (&json!(600_000.0), false), "{state}");
+    } else {
+        assert_eq!(std::fs::read_dir(file).unwrap().count(), 1);
+    }
 }
 
 /// A thread that cannot start has failed, and does not come back.

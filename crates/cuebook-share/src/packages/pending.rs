@@ -52,11 +52,7 @@ impl Pending {
                     .collect::<Option<ContentDigest>>()?,
             ),
         };
-        let kind = match note["kind"].as_str()? {
-            "pack" => PackageKind::Pack,
-            "skill" => PackageKind::Skill,
-            _ => return None,
-        };
+        let kind = PackageKind::read(note["kind"].as_str()?)?;
         Some(Pending {
             kind,
             name: note["name"].as_str().filter(|name| is_name(name))?.to_owned(),

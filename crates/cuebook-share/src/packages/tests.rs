@@ -99,7 +99,7 @@ fn change(book: &Book, task: &str, source: &Source) -> Result<()> {
     let name = if source.to_string().ends_with("pack") { "courtesy" } else { "review" };
     match task {
         "add" => {
-            let change = packages.add(source)?;
+            let change = packages.add(source, None)?;
             packages.commit(change, &[])
         }
         "update" => {
@@ -216,7 +216,7 @@ fn a_publishers_key_is_accepted_once_and_then_kept() {
         let (folder, source) = (setup.sources.join(name), setup.source(name));
         publisher::sign(&book, &folder, &ada).unwrap();
         let mut packages = Packages::open(&book).unwrap();
-        let change = packages.add(&source).unwrap();
+        let change = packages.add(&source, None).unwrap();
         assert!(matches!(&change.key, KeyState::New(key) if key.fingerprint() == ada.fingerprint()));
         packages.commit(change, &[]).unwrap();
         let package = packages.lock().packages().last().unwrap().clone();

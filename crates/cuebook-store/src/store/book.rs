@@ -14,8 +14,8 @@ use super::row::{self, Row, kept};
 use super::rows::{BELOW, Key, Rows, UnansweredRequest};
 use super::sql::{Cell, Tables};
 use super::{
-    Account, Authenticity, Change, Cost, Filter, FinalEvents, Holder, New, Record, Store, error, ledger,
-    queue,
+    Account, Authenticity, Change, Cost, Filter, FinalEvents, Holder, New, RateChange, Record, Store, error,
+    ledger, queue,
 };
 use crate::money::Money;
 use crate::record::{Entry, Event, Kind, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json};
@@ -111,6 +111,25 @@ impl<T: Tables> Store for Book<T> {
 
     fn key(&self) -> Option<&LogKey> {
         self.known_key()
+    }
+
+    fn change_rate(&self, name: &str, change: RateChange) -> Result<Option<Duration>> {
+        let ahead = self.tables.now().as_millisecond() - Timestamp::now().as_millisecond();
+        let name = Cell::from(name);
+        self.tables.write(move |sql| {
+            let insert =
+                "INSERT INTO cuebook_rates (name, state) VALUES ($1, '') ON CONFLICT (name) DO NOTHING";
+            sql.run(insert, std::slice::from_ref(&name))?;
+            let select = format!("SELECT state FROM cuebook_rates WHERE name = $1{}", sql.for_update());
+            let rows = sql.rows(&select, std::slice::from_ref(&name))?;
+            let state = match rows.first().and_then(|row| row.first()) {
+                Some(Cell::Text(text)) => Some(text.as_str()),
+                _ => None,
+            };
+            let (state, wait) = change(state, ahead);
+            let update = "UPDATE cuebook_rates SET state = $1 WHERE name = $2";
+            sql.run(update, &[state.as_str().into(), name.clone()]).map(|_| wait)
+        })
     }
 
     fn record(&self, id: &ThreadId) -> Result<Option<Record>> {

@@ -28,6 +28,11 @@ pub(crate) const STEPS: &[&[&str]] = &[
         "ALTER TABLE cuebook_threads ADD COLUMN seal TEXT",
     ],
     QUEUE,
+    // What is left of the requests and tokens that a provider takes from a key.
+    &["CREATE TABLE cuebook_rates (
+        name TEXT NOT NULL PRIMARY KEY,
+        state TEXT NOT NULL
+    )"],
 ];
 
 /// Threads that wait for a worker or that a worker runs, and the workers.

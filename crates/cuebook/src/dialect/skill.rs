@@ -2,6 +2,7 @@
 //!
 //! The front matter says when the skill helps. The body is no template: braces in it are text.
 
+mod copied;
 mod files;
 mod offered;
 

@@ -9,7 +9,7 @@ use cuebook::library::StagedPackage;
 use cuebook::variables::Clock;
 use cuebook::{Book, Context, Error, Result};
 use cuebook_lab::diff::{self, Diff, Names, Version};
-use cuebook_share::{Change, PackageKind, PackageState};
+use cuebook_share::{Change, LockedPackage, PackageKind, PackageState};
 use serde_json::{Value as Json, json};
 
 use crate::commands::diff::show;
@@ -53,12 +53,18 @@ impl Effects {
                 };
                 all.into_iter().map(|id| (id.clone(), effect(id))).collect()
             }
-            StagedPackage::Skill(skill) => {
-                let name = &change.package.name;
-                let installed = book.library().skill_folder(name);
-                let effect = match installed.is_dir() {
-                    true => skill_text(book, &installed, skill.folder(), name, &clock),
-                    false => PromptEffect::New,
+            StagedPackage::Folder(folder) => {
+                let LockedPackage { name, kind, .. } = &change.package;
+                let installed = book.library().root().join(kind.folder(name));
+                let effect = match kind.file(name).filter(|_| installed.is_dir()) {
+                    Some(file) => text_of_folder(
+                        book,
+                        &installed,
+                        folder.folder(),
+                        (name.as_str(), file.as_str()),
+                        &clock,
+                    ),
+                    None => PromptEffect::New,
                 };
                 vec![(name.clone(), effect)]
             }
@@ -136,18 +142,19 @@ fn pack_prompt(
     effect(compare())
 }
 
-fn skill_text(
+/// Compares the text of a skill or a prompt, which is in one file.
+fn text_of_folder(
     book: &Book,
     installed: &std::path::Path,
     folder: &std::path::Path,
-    name: &str,
+    (name, file): (&str, &str),
     clock: &Arc<dyn Clock>,
 ) -> PromptEffect {
     let context = Context::default();
     let library = book.library();
     let names = Names::new("new:", library.root()).without(format!("{}/", library.name(folder)));
     let compare = || -> Result<Diff> {
-        let path = |folder: &std::path::Path| folder.join("SKILL.md").to_string_lossy().into_owned();
+        let path = |folder: &std::path::Path| folder.join(file).to_string_lossy().into_owned();
         let old = Version::find(book, &path(installed), &context, clock)?.labelled(name);
         let new = Version::find(book, &path(folder), &context, clock)?.called(format!("new:{name}"), &names);
         Ok(diff::compare(&old, &new))
@@ -167,6 +174,7 @@ fn code(change: &Change<'_>) -> Vec<(String, &'static str)> {
         PackageKind::Pack => path.ends_with(".py"),
         // A skill may bring scripts in any language.
         PackageKind::Skill => path != "SKILL.md",
+        PackageKind::Prompt => false,
     };
     let of = |files: Vec<String>, what: &'static str| files.into_iter().map(move |path| (path, what));
     of(added, "new file")

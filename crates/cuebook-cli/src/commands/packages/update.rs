@@ -41,7 +41,8 @@ pub fn run(args: &UpdateArgs, options: &Options) -> Outcome {
     Ok(if is_declined { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn one<'b>(
+/// Updates one package, and gives its row.
+pub(super) fn one<'b>(
     packages: &mut Packages<'b>,
     package: &LockedPackage,
     source: Option<&Source>,
@@ -99,7 +100,7 @@ fn one<'b>(
 fn replacing(change: &Change<'_>) -> Result<Vec<Proposal>> {
     match &change.staged {
         StagedPackage::Pack(pack) => pack.changed_replacements(),
-        StagedPackage::Skill(_) => Ok(Vec::new()),
+        StagedPackage::Folder(_) => Ok(Vec::new()),
     }
 }
 

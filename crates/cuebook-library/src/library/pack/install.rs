@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
-use super::{ASIDE, MANIFEST, StagedPackage, StagedSkill, Staging};
+use super::{ASIDE, MANIFEST, StagedFolder, StagedPackage, Staging};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::library::archive::{self, ArchiveLimits, Unpacked};
@@ -81,7 +81,7 @@ impl Library {
         let name = from.to_string_lossy();
         match self.stage_package(from, &name)? {
             StagedPackage::Pack(installation) => Ok(*installation),
-            StagedPackage::Skill(_) => {
+            StagedPackage::Folder(_) => {
                 let diagnostic = Diagnostic::new(Code::BadManifest, "has no pack.json, but is a skill");
                 let hint = Hint::run("add the skill", format!("cuebook add {name}"));
                 Err(Error::new(ErrorKind::Pack, diagnostic.file(name).hint(hint)))
@@ -103,8 +103,21 @@ impl Library {
                 let installation = self.checked(staging, unpacked, &into, name)?;
                 Ok(StagedPackage::Pack(Box::new(installation)))
             }
-            Err(_) => Ok(StagedPackage::Skill(StagedSkill::new(self, staging, unpacked))),
+            Err(_) => Ok(StagedPackage::Folder(StagedFolder::new(self, staging, unpacked))),
         }
+    }
+
+    /// Writes the files of a prompt beside the packs. Each has a plain name and a text.
+    #[doc(hidden)]
+    pub fn stage_prompt<'f>(
+        &self,
+        id: &str,
+        files: impl IntoIterator<Item = (&'f str, &'f str)>,
+    ) -> Result<StagedFolder<'_>> {
+        let (packs, lock) = self.lock_packs()?;
+        let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
+        drop(lock);
+        StagedFolder::written(self, staging, id, files)
     }
 
     fn checked(
@@ -315,8 +328,8 @@ impl Installation<'_> {
     }
 }
 
-/// Swaps two folders in one step where the system can, so that there is never a moment without the pack.
-pub(super) fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
+/// Swaps two folders in one step where the system can, so that there is never a moment without the folder.
+pub fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

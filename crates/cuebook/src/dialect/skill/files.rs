@@ -35,8 +35,8 @@ pub struct SkillFolder {
     front_matter: Map<String, Json>,
     allowed_tools: Option<Vec<String>>,
     problem: Option<Diagnostic>,
-    folder: PathBuf,
-    shown: String,
+    pub(super) folder: PathBuf,
+    pub(super) shown: String,
 }
 
 /// A file of a skill.
