@@ -188,7 +188,9 @@ impl<'b> Packages<'b> {
             let message = format!("the project has another {} `{name}`", kind.as_str());
             let hint = match kind {
                 PackageKind::Pack => Hint::run("remove it first", format!("cuebook pack remove {name}")),
-                PackageKind::Skill => format!("rename or delete the folder {} first", kind.folder(name)).into(),
+                PackageKind::Skill => {
+                    format!("rename or delete the folder {} first", kind.folder(name)).into()
+                }
                 PackageKind::Prompt => Hint::run(
                     format!("rename or delete the folder {}, or choose another id", kind.folder(name)),
                     format!("cuebook pull {source} --as ID"),

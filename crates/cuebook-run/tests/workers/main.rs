@@ -95,7 +95,7 @@ impl Setup {
         let folder = world.user().join(".ai/config/providers");
         std::fs::create_dir_all(&folder).unwrap();
         let yaml = mock.provider_yaml(Api::OpenAiChat).replace("key: MOCK_KEY\n", "");
-        std::fs::write(folder.join("mock.yaml"), format!("{yaml}rate: {{requests: 600000}}\n")).unwrap();
+        std::fs::write(folder.join("mock.yaml"), yaml).unwrap();
         world.signed("directives/demo/greet.md", GREET).signed("tools/demo/mark.yaml", MARK);
         let place = place.unwrap_or_else(|| world.project().join("threads.db").display().to_string());
         let engine = engine(&world.project(), &world.user(), &place);
@@ -327,6 +327,9 @@ fn a_stopped_worker_is_replaced_on_postgresql() {
 /// A worker is asked to end while its model answers: the answer is kept, nothing is asked again, and another worker continues.
 fn a_worker_ends_without_loss(place: Option<String>) {
     let setup = Setup::new(place);
+    let file = setup.world.user().join(".ai/config/providers/mock.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, format!("{yaml}rate: {{requests: 600000}}\n")).unwrap();
     setup.queue(2);
     let ends = EndFlag::default();
     std::thread::scope(|scope| {

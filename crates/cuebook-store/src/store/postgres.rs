@@ -198,6 +198,10 @@ impl Tables for Postgres {
         self.with(|line| job(line))
     }
 
+    fn run_alone(&self, statement: &'static str, values: Vec<Cell>) -> Result<u64> {
+        self.with(|line| line.run(statement, &values))
+    }
+
     fn now(&self) -> Timestamp {
         shifted(Timestamp::now(), self.ahead.load(Ordering::Relaxed))
     }

@@ -101,6 +101,11 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
     fn write<T: Send + 'static>(&self, job: impl Fn(&mut dyn Sql) -> Result<T> + Send + 'static)
     -> Result<T>;
 
+    /// Runs one statement as a transaction: a process that stops holds no lock of it.
+    fn run_alone(&self, statement: &'static str, values: Vec<Cell>) -> Result<u64> {
+        self.write(move |sql| sql.run(statement, &values))
+    }
+
     /// Does something that only reads.
     fn read<T>(&self, job: impl Fn(&mut dyn Sql) -> Result<T>) -> Result<T>;
 
