@@ -169,7 +169,7 @@ impl LangfuseSource {
             return Err(wrong(
                 text,
                 "names a version, but a push makes a new one",
-                "write langfuse:NAME, and --label LABEL",
+                Hint::option("write langfuse:NAME, and name labels", "--label LABEL"),
             ));
         }
         LangfuseSource::check_name(text, name)?;

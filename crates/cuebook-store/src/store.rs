@@ -28,6 +28,7 @@ mod ledger;
 mod pool;
 mod postgres;
 mod queue;
+mod rates;
 mod row;
 mod rows;
 mod schema;

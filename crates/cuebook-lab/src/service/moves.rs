@@ -88,7 +88,7 @@ impl Service {
             let Some(inner) = self.named(&at, old) else {
                 let message =
                     format!("{} writes its path in another way", self.book().library().name(&at.path));
-                return refuse(message, &format!("write \"{old}\" there first"));
+                return refuse(message, format!("write \"{old}\" there first"));
             };
             found.insert(inner);
         }

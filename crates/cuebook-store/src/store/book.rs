@@ -22,8 +22,6 @@ use crate::record::{Entry, Event, Kind, OpenHook, Status, ThreadId, cost_json, f
 
 /// How many threads of one prompt can begin within one millisecond.
 const MAX_AT_ONCE: u32 = 100_000;
-/// How often a budget is read again that others changed meanwhile. Then a request goes all the same, and the provider says if it may.
-const MAX_TRIES: u32 = 1_000;
 /// How long a sign of life is kept.
 const BEATS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
@@ -116,31 +114,7 @@ impl<T: Tables> Store for Book<T> {
     }
 
     fn change_rate(&self, name: &str, change: RateChange) -> Result<Option<Duration>> {
-        let ahead = self.tables.now().as_millisecond() - Timestamp::now().as_millisecond();
-        let name = Cell::from(name);
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let select = "SELECT state FROM cuebook_rates WHERE name = $1";
-            let rows = self.tables.read(|sql| sql.rows(select, std::slice::from_ref(&name)))?;
-            let before = rows.into_iter().flatten().next();
-            let text = match &before {
-                Some(Cell::Text(text)) => Some(text.as_str()),
-                _ => None,
-            };
-            let (after, wait) = change(text, ahead);
-            let values = [after.as_str().into(), name.clone()].into_iter().chain(before.clone()).collect();
-            let statement = match before {
-                Some(_) => "UPDATE cuebook_rates SET state = $1 WHERE name = $2 AND state = $3",
-                None => {
-                    "INSERT INTO cuebook_rates (state, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING"
-                }
-            };
-            // A process that has to wait changes nothing. Otherwise the state is still that of before, or another process was first.
-            if wait.is_some() || self.tables.run_alone(statement, values)? == 1 || tries == MAX_TRIES {
-                return Ok(wait);
-            }
-        }
+        super::rates::change(&self.tables, name, &change)
     }
 
     fn record(&self, id: &ThreadId) -> Result<Option<Record>> {

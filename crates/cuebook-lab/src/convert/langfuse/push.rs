@@ -9,7 +9,7 @@ use super::{
 };
 use crate::book::Book;
 use crate::chat::{Marker, Role, Roles};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::library::Config;
 use crate::prepared::Prepared;
@@ -40,7 +40,7 @@ impl LangfusePrompt {
         let prompt = prepared.prompt();
         if ![&PROMPTY, &TEMPLATE].contains(&prompt.dialect) {
             let message = format!("a prompt of the dialect `{}` cannot be pushed", prompt.dialect.name);
-            let hint = format!("convert it first: cuebook convert {prompt_id} --to prompty");
+            let hint = Hint::run("convert it first", format!("cuebook convert {prompt_id} --to prompty"));
             let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cuebook_text::sha256::{Sha256, hex};
 
 use super::SkillFolder;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::files;
 use crate::library::exchange_folders;
 
@@ -33,7 +33,7 @@ impl SkillFolder {
             if !replace {
                 let diagnostic =
                     Diagnostic::new(Code::WriteFailed, "another skill has this name").file(&shown);
-                let hint = "move it away, or replace it: --replace";
+                let hint = Hint::option("move it away, or replace it", "--replace");
                 return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
             }
         }

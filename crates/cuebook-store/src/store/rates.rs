@@ -1,0 +1,41 @@
+//! Budgets of requests and tokens: a row for each key, which every process on the store reads and changes.
+//!
+//! A row is read, and then written by one statement if it is still the same. No lock outlives that statement, so a process that stops in
+//! between holds no other up.
+
+use std::time::Duration;
+
+use cuebook_text::Result;
+use jiff::Timestamp;
+
+use super::RateChange;
+use super::sql::{Cell, Tables};
+
+/// How often a row is read again that others changed meanwhile. Then a request goes all the same, and the provider says if it may.
+const MAX_TRIES: u32 = 1_000;
+
+/// Changes a row, and says how long to wait. A process that has to wait changes nothing.
+pub(super) fn change<T: Tables>(tables: &T, name: &str, change: &RateChange) -> Result<Option<Duration>> {
+    let ahead = tables.now().as_millisecond() - Timestamp::now().as_millisecond();
+    let name = Cell::from(name);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let select = "SELECT state FROM cuebook_rates WHERE name = $1";
+        let rows = tables.read(|sql| sql.rows(select, std::slice::from_ref(&name)))?;
+        let before = rows.into_iter().flatten().next();
+        let text = match &before {
+            Some(Cell::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let (after, wait) = change(text, ahead);
+        let values = [after.as_str().into(), name.clone()].into_iter().chain(before.clone()).collect();
+        let statement = match before {
+            Some(_) => "UPDATE cuebook_rates SET state = $1 WHERE name = $2 AND state = $3",
+            None => "INSERT INTO cuebook_rates (state, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+        };
+        if wait.is_some() || tables.run_alone(statement, values)? == 1 || tries == MAX_TRIES {
+            return Ok(wait);
+        }
+    }
+}
