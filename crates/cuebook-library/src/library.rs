@@ -91,7 +91,7 @@ const PLAIN: &str = "prompts";
 
 /// A project's prompts, wherever they lie.
 ///
-/// ```
+/// ```no_run
 /// use cuebook::items::Spaces;
 /// use cuebook::library::Library;
 /// use cuebook::trust::Approval;
@@ -103,7 +103,7 @@ const PLAIN: &str = "prompts";
 /// #     std::fs::write(path, text).unwrap();
 /// # };
 /// # write("project/prompts/greet/template.md", "Hello");
-/// # write("team/pack.json", "{\"pack_id\": \"team\", \"prompts\": [\"prompts/sign\"]}");
+/// # write("team/pack.json", "{\"pack_id\": \"team\", \"prompts\": [\"sign\"]}");
 /// # write("team/prompts/sign/template.md", "Yours");
 /// # let project = folder.path().join("project");
 /// let library = Library::open(&project).with_env(["HOME"]).with_spaces(Spaces::new(&project, None));

@@ -31,11 +31,11 @@ use crate::error::{Diagnostic, Result};
 /// let sorted: Sorted = wire.read_as(&reply)?;
 /// assert_eq!((sorted.label.as_str(), sorted.score), ("bug", 0.9));
 ///
-/// // The same reply, as a stream:
+/// // The answer alone, its outputs as a type, and a reader for the same reply as a stream:
+/// let answer = wire.read(&reply)?;
+/// let sorted: Sorted = wire.typed(&answer)?;
 /// let wire = wire.streaming();
-/// let mut stream = wire.stream();
-/// stream.push("data: {\"choices\": [{\"delta\": {\"content\": \"{\\\"label\\\": \\\"bug\\\", \\\"score\\\": 0.9}\"}}]}\n\ndata: [DONE]\n\n")?;
-/// let sorted: Sorted = wire.typed(&stream.finish()?)?;
+/// let _reader = wire.stream();
 /// assert_eq!(sorted.label, "bug");
 /// # Ok::<(), cuebook::Error>(())
 /// ```
