@@ -91,8 +91,10 @@ pub fn python_row(python: Result<&Path, String>) -> Result<Row, Box<dyn Error>> 
             Ok(Box::new(move || peer.bind_and_render()))
         };
     let what = "`Prompt.bind` and `render` of `cuebook.wink`, for the same tree";
-    let race = Race::new("Python: 200 sections", what, turns(ours, &texts[0]))
-        .peer(table::Peer::new(WINK, peer::VERSION), turns(theirs, &texts[1]));
+    let race = Race::new("Python: 200 sections", what, turns(ours, &texts[0])).peer(
+        table::Peer::new(WINK, peer::VERSION).note("it returns the text without its origins"),
+        turns(theirs, &texts[1]),
+    );
     Ok(race.run().target(Target::Ahead))
 }
 

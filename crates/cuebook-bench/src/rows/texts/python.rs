@@ -112,12 +112,13 @@ impl Loaded {
         let values = self.case.values.as_object().cloned().unwrap_or_default();
         let in_rust = || book.render("case", &Variables::from_json(&values), &Context::default());
         in_rust()?;
+        let bare = "the bare template engine: it looks at no files, checks no inputs and records no origins";
         let name = format!("Python: {}", self.case.name);
         let what = "`Book.render` of the Python package, from the call to the text";
         let race = Race::new(name, what, self.turns(package, "render", same_text))
             .floor("`Book::render` in Rust, with the variables copied", Ok(turns(in_rust)))
-            .peer(peer(minijinja), self.turns(minijinja, "render", same_text))
-            .peer(peer(jinja2), self.turns(jinja2, "render", same_text))
+            .peer(peer(minijinja).yardstick().note(bare), self.turns(minijinja, "render", same_text))
+            .peer(peer(jinja2).note(bare), self.turns(jinja2, "render", same_text))
             .peer(peer(prompty), self.turns(prompty, "render", same_text));
         Ok(race.run().target(Target::Ahead))
     }
