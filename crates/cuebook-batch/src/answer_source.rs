@@ -261,7 +261,7 @@ impl Listener for StopListener {
     }
 }
 
-/// The tokens of a question, as far as they can be recorded_result before a provider counts them.
+/// An estimate of a question's tokens, before the provider counts them.
 pub(crate) fn tokens_of(model: &PromptModel, question: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(question);
     Tokenizer::for_model(&model.chosen().model).count(&text) as u64

@@ -1,6 +1,6 @@
 //! What the packages for Python and npm share.
 //!
-//! [`context`] reads the circumstances of a render from an object, [`replies`] says what a provider answered, and [`tokens`] counts.
+//! [`context`] reads the context of a render from an object, [`replies`] reads a provider's reply, and [`tokens`] counts tokens.
 
 pub mod context;
 pub mod replies;

@@ -473,7 +473,7 @@ fn a_link_does_not_lead_a_pulled_prompt_out() {
 #[test]
 fn the_keys_go_to_the_host_of_the_environment_only() {
     let setup = Setup::new();
-    // Files of the project name another server, and have no say.
+    // Files of the project name another server, and this has no effect.
     let other = Server::start(|_, _| Reply::json("200 OK", json!({})));
     let there = format!("http://{}", other.address);
     setup.project.write(".env", format!("LANGFUSE_HOST={there}\n"));
@@ -599,7 +599,7 @@ fn add(setup: &Setup, registry: &Server, auth: Option<String>) -> (i32, String, 
 fn a_token_is_fetched_with_the_login_of_its_own_host() {
     let setup = Setup::new();
     let blobs = blobs();
-    // Gives a token to everybody, and a better one to Ada.
+    // Every client gets a token; Ada's token has more rights.
     let tokens = Server::start(|request, _| {
         let token = if request.authorization == Some(login("ada:pass")) { "private" } else { "public" };
         Reply::json("200 OK", json!({"access_token": token, "expires_in": 300}))

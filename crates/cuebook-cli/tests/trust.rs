@@ -312,7 +312,7 @@ fn a_skill_is_copied_whole_and_replaced_only_when_asked() {
     let (status, copied) = json(&project, &["load", "skill", "review", "--to", "user"]);
     assert_eq!((status, &copied["copied_to"]), (0, &"user".into()), "{copied}");
     assert_eq!(std::fs::read_to_string(copy.join("scripts/look.sh")).unwrap(), "echo look\n");
-    // Now there are two of this name, which --from tells apart.
+    // Now there are two of this name, which --from distinguishes.
     assert_eq!(code(&project, &["load", "skill", "review"]), "CB102");
     for from in ["project", "user"] {
         let (status, loaded) = json(&project, &["load", "skill", "review", "--from", from, "--to", "user"]);

@@ -72,7 +72,7 @@ impl Langfuse {
     ///
     /// # Errors
     ///
-    /// `CB245` if a variable is missing, or the address is not one of https. Only this machine may use http.
+    /// `CB245` if a variable is missing, or the address does not use https. Only a server on this machine may use http.
     pub fn from_environment() -> Result<Langfuse> {
         let get = |name: &str| {
             let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());

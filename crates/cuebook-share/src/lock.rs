@@ -124,7 +124,7 @@ impl PackageLock {
         self.packages.values()
     }
 
-    /// The package of a name. Packages of different types can share one; `pack:NAME`, `skill:NAME` and `prompt:NAME` tell them apart.
+    /// The package of a name. Packages of different types can share one; `pack:NAME`, `skill:NAME` and `prompt:NAME` distinguish them.
     pub fn find(&self, name: &str) -> Result<&LockedPackage> {
         let typed = name.split_once(':').and_then(|(kind, name)| Some((PackageKind::read(kind)?, name)));
         let (kind, plain) = typed.map_or((None, name), |(kind, name)| (Some(kind), name));

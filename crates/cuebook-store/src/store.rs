@@ -291,8 +291,8 @@ pub struct Filter {
 /// once, if a transaction is tried again.
 pub type FinalEvents = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
-/// Makes the new state of a key's requests and tokens, and how long to wait, from the state of the store, which may have none, and from
-/// how many milliseconds the store's clock is ahead of ours. It may be called more than once.
+/// Gives the new state of a key's requests and tokens, and how long to wait. It takes the state in the store, if there is one, and the
+/// milliseconds by which the store's clock is ahead of ours. The store may call it more than once.
 pub type RateChange = Arc<dyn Fn(Option<&str>, i64) -> (String, Option<Duration>) + Send + Sync>;
 
 /// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and paths a file. Without a key threads can be

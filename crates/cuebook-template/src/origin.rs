@@ -149,7 +149,7 @@ const PART: usize = 15;
 struct Short([u8; PART - 1], u8);
 
 impl Short {
-    /// The bytes are put together in registers: bytes that are copied one after the other cannot be read as one value at once.
+    /// Puts the bytes together in registers. After a copy byte by byte, the processor waits before it can read them as one value.
     #[inline]
     fn of(name: &str) -> Option<Short> {
         let bytes = name.as_bytes();

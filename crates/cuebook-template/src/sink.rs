@@ -160,7 +160,7 @@ impl Sink {
         self.write_marked(text, || mark)
     }
 
-    /// Writes text whose mark is made where it is kept: a mark that lies elsewhere before is read back before it has arrived there.
+    /// Writes text and makes its mark in place. To copy a mark is slower, because the copy waits until the processor has written the mark.
     #[inline(always)]
     pub fn write_marked(&mut self, text: &str, mark: impl Fn() -> Mark) -> Result<()> {
         if text.is_empty() {

@@ -59,7 +59,7 @@ pub use included::findings as included_findings;
 ///     assert!(rendered.text().contains(name));
 /// }
 ///
-/// // Where only the text counts, a program pays for no origins.
+/// // A program that needs only the text does not compute origins.
 /// assert!(prepared.render_text(&variables! { agent_name: "Ada" }, &context)?.contains("Ada"));
 /// let runs_code = prepared.runs_code(&context);
 /// println!("{} in {}, hooks: {runs_code}", prepared.found().id, prepared.language());

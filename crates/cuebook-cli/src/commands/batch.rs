@@ -51,7 +51,7 @@ pub fn run(args: &BatchArgs, options: &Options) -> Outcome {
     let settings = Settings {
         provider: args.provider.clone(),
         launcher: Some(Launcher::this_program()),
-        // A dry run asks nobody, so it needs no budget.
+        // A dry run sends no requests, so it needs no budget.
         store: args.store.clone().filter(|_| args.run && !args.dry_run),
         ..Settings::default()
     };

@@ -2,7 +2,7 @@
 //!
 //! A budget is two buckets, for requests and for tokens. The file of the provider may give their sizes (`rate`), and the provider says in
 //! the headers of its replies how much is left. Processes on several machines keep both in a row of their database: they read it,
-//! and write it if it is still the same, so that a process that stops in between holds no other up. Processes of one machine keep
+//! and write it if it is still the same, so a process that stops in between blocks no other process. Processes of one machine keep
 //! both in a small file below the user's folder, which each of them locks for a moment. The name is a hash of the address and the
 //! key. Where neither can be written, the budget is that of this process: a limit of the provider then shows as status 429, which is
 //! repeated after a pause.

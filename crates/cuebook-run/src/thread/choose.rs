@@ -36,7 +36,7 @@ impl Engine {
         providers.resolve(&recorded).or(chosen)
     }
 
-    /// Who is to be asked for a thread that was begun before: another model, or the one that it had.
+    /// The model of a thread that is continued: another model, or the one that it had.
     pub(super) fn choose_again(
         &self,
         project: &Project,
@@ -84,7 +84,7 @@ impl Engine {
         if let Some(place) = &self.settings().store
             && store::file(place)?.is_none()
         {
-            // Where no threads are, the store is opened for its budgets alone, under another name: it has no log key.
+            // If no threads use the store, it is opened only for budgets, under another name, because it has no log key.
             let store = match self.opened_store(place) {
                 Some(store) => store,
                 None => {

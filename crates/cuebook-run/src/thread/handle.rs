@@ -374,7 +374,7 @@ impl Engine {
     /// let id = ThreadId::known("reply/reply-1739820456123");
     /// let thread = engine.resume(&id).limit("turns", 20).start()?;
     /// let finished = thread.join()?;
-    /// // A log that another user wrote, a prompt's permissions, and a thread of a process that is gone need a word each.
+    /// // Another user's log, a prompt's permissions, and a thread of a process that has ended each need consent.
     /// let finished = engine.resume(&id).trust_log().allow_again().take_over().start()?.join()?;
     /// # Ok::<(), cuebook::Error>(())
     /// ```

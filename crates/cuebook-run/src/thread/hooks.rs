@@ -345,7 +345,7 @@ fn ended(finished: &Finished) -> Json {
     json!({"status": finished.status.as_str(), "result": finished.to_json()})
 }
 
-/// Whether a hook's moment comes again although nothing has happened since: a resumed thread reaches the same limit.
+/// Whether a hook's event occurs again although nothing has changed: a resumed thread reaches the same limit.
 fn comes_again(hook: &OpenHook) -> bool {
     hook.event == LIMIT || hook.event == CONTEXT_FULL
 }

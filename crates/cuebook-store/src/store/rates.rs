@@ -1,7 +1,7 @@
 //! Budgets of requests and tokens: a row for each key, which every process on the store reads and changes.
 //!
 //! A row is read, and then written by one statement if it is still the same. No lock outlives that statement, so a process that stops in
-//! between holds no other up.
+//! between blocks no other process.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::RateChange;
 use super::sql::{Cell, Tables};
 
-/// How often a row is read again that others changed meanwhile. Then a request goes all the same, and the provider says if it may.
+/// How often a row is read again after another process changed it. After that, the request is sent anyway, and the provider may refuse it.
 const MAX_TRIES: u32 = 1_000;
 
 /// Changes a row, and says how long to wait. A process that has to wait changes nothing.

@@ -32,7 +32,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Directives of other spaces that it stands before.
+    /// Directives of other spaces that it shadows.
     pub fn shadowed(&self) -> impl Iterator<Item = &str> {
         let shadowed = self.candidates.iter().filter(|candidate| candidate.shadowed_by.is_some());
         shadowed.map(|candidate| candidate.source.as_str())

@@ -46,7 +46,7 @@ pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 /// # Ok::<(), cuebook::Error>(())
 /// ```
 ///
-/// A program says what hooks may use of it, and changes the text of a prompt after its template:
+/// A program sets which of its services hooks may use, and changes the text of a prompt after its template:
 ///
 /// ```
 /// use std::sync::Arc;

@@ -156,7 +156,7 @@ impl Refusals {
                         let hint = "write one brace: Langfuse has no way to escape two";
                         self.add("two braces as text", Some(place), prompt, hint);
                     }
-                    // A text in a tag is a value to what reads roles, and its newlines end no line.
+                    // Text in a tag counts as a value when roles are read, and its newlines end no line.
                     let is_literal = source.text().get(range.clone()) == Some(text.as_str());
                     let pieces = if is_literal { text.split('\n').collect() } else { vec![text.as_str()] };
                     for (index, piece) in pieces.into_iter().enumerate() {
@@ -268,7 +268,7 @@ fn kept(prepared: &Prepared) -> Result<Map<String, Json>> {
     let Some(path) = folder.map(|folder| folder.join(LANGFUSE_FILE)).filter(|path| path.is_file()) else {
         return Ok(Map::new());
     };
-    // A link could lead to a file of the user, which is not to be sent.
+    // A link could lead to a private file of the user, which must not be sent.
     let source = files::read_text_inside(folder.unwrap_or(&entry), &path, LANGFUSE_FILE, MAX_CONFIG)?;
     match serde_json::from_str(source.text()) {
         Ok(Json::Object(kept)) => Ok(kept),

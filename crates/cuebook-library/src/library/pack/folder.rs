@@ -95,7 +95,7 @@ impl<'l> StagedFolder<'l> {
         &self.skipped
     }
 
-    /// Files that could be run where they come from, and cannot be run here.
+    /// Files that are executable in the source, but not in the copy.
     pub fn executables(&self) -> &[String] {
         &self.executables
     }
