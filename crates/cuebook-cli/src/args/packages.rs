@@ -29,8 +29,9 @@ pub struct AddArgs {
 /// `pull`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The prompt becomes prompts/ID/ID.prompty, and cuebook.lock records its version and the hashes of its files. From then on it
-needs no network. If it was pulled before, the command shows what the new version changes, and asks.
+The prompt becomes prompts/ID/ID.prompty, and cuebook.lock records its version and the hashes of its files.
+From then on, a render needs no network. If you pulled the prompt before, the command shows what the new
+version changes, and asks.
 
 LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in your environment name the server and your keys.
 
@@ -42,7 +43,7 @@ Examples:
 pub struct PullArgs {
     /// The prompt: langfuse:NAME, langfuse:NAME@LABEL or langfuse:NAME@VERSION
     pub source: String,
-    /// The id of the prompt here [default: its name, with `-` for other characters]
+    /// The id of the prompt here [default: its name, with `-` for invalid characters]
     #[arg(long = "as", value_name = "ID")]
     pub id: Option<String>,
     /// Only show what the new version changes
@@ -56,8 +57,8 @@ pub struct PullArgs {
 /// `push`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A push stores a new version. A prompt can have text, variables, messages and conversations; anything else is an error, because
-Langfuse cannot express it.
+A push stores a new version. A prompt can have text, variables, messages and conversations. Anything else
+is an error, because Langfuse cannot express it.
 
 LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in your environment name the server and your keys.
 
