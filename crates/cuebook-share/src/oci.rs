@@ -158,13 +158,19 @@ impl Registry<'_> {
         if !is_safe || host.is_empty() || host.contains('@') {
             return Err(self.failed("the registry names no https address for tokens"));
         }
+        // A query of the registry's could ask for rights that Cuebook does not ask for.
+        if uri.as_ref().is_some_and(|uri| uri.query().is_some()) {
+            return Err(self.failed("the registry names an address for tokens that has a query"));
+        }
         self.login_host = host.to_owned();
         let mut request = self.agent.get(realm);
         if let Some(service) = service {
             request = request.query("service", service);
         }
         request = request.query("scope", format!("repository:{}:pull", self.source.repository));
-        if let Some(login) = self.credentials.of(host) {
+        // The registry gets the token, so a login makes one only for a registry that has the same login.
+        let of_registry = self.credentials.of(&self.source.host);
+        if let Some(login) = self.credentials.of(host).filter(|login| of_registry == Some(*login)) {
             request = request.header(header::AUTHORIZATION, login);
         }
         let response = request.call().map_err(|error| self.failed(format!("no token: {error}")))?;
@@ -205,12 +211,17 @@ impl Registry<'_> {
 
     /// The error for a host that wants a name and a password, or others.
     fn refused(&self, message: impl Into<String>) -> Error {
-        let (variable, host) = (credentials::VARIABLE, &self.login_host);
-        let hint = match self.credentials.of(host) {
-            Some(_) => format!("check the name and the password of {host} in {variable}"),
-            None => {
-                format!("for a private repository, set {variable}={host}=USER:PASSWORD in your environment")
-            }
+        let (variable, host, own) = (credentials::VARIABLE, &self.login_host, &self.source.host);
+        let known = [host, own].map(|host| self.credentials.of(host));
+        let hint = if known[0].is_some() && known[0] == known[1] {
+            format!("check the name and the password of {host} in {variable}")
+        } else if host == own {
+            format!("for a private repository, set {variable}={host}=USER:PASSWORD in your environment")
+        } else {
+            format!(
+                "for a private repository, set {variable}=\"{own}=USER:PASSWORD {host}=USER:PASSWORD\" in your environment, \
+                 with one login for both: {host} makes the tokens of {own}"
+            )
         };
         let message = format!("{}: {}", self.source, message.into());
         Error::new(ErrorKind::Pack, Diagnostic::new(Code::RegistryAccess, message).hint(hint))

@@ -33,6 +33,12 @@ const LARGEST: u64 = 4 << 10;
 /// A bucket is filled within a minute.
 const MINUTE: f64 = 60.0;
 
+/// As long as a reply or a row of a store can make all processes wait, in seconds.
+const MAX_PAUSE: f64 = 600.0;
+
+/// Budgets of less than this in a minute are mistakes.
+const LEAST: f64 = 0.001;
+
 /// How much a provider takes in a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rate {
@@ -124,9 +130,12 @@ impl State {
 
     fn read(text: &str) -> State {
         let json: Json = serde_json::from_str(text).unwrap_or_default();
-        let bucket = |name: &str| Bucket {
-            size: json[name]["size"].as_f64(),
-            left: json[name]["left"].as_f64().unwrap_or_default(),
+        let bucket = |name: &str| {
+            let size = json[name]["size"].as_f64().filter(|size| *size >= LEAST);
+            let left = json[name]["left"].as_f64().unwrap_or_default();
+            // No row makes anybody wait longer than a reply can.
+            let left = size.map_or(0.0, |size| left.clamp(-size * MAX_PAUSE / MINUTE, size));
+            Bucket { size, left }
         };
         State {
             requests: bucket("requests"),
@@ -225,7 +234,7 @@ impl Budget {
         self.change(now, move |state| {
             let lacking = state.requests.lacks(1.0).max(state.tokens.lacks(tokens));
             if lacking > 0.0 {
-                return Some(Duration::from_secs_f64(lacking).clamp(SHORTEST, LONGEST));
+                return Some(Duration::from_secs_f64(lacking.min(LONGEST.as_secs_f64())).max(SHORTEST));
             }
             state.requests.take(1.0);
             state.tokens.take(tokens);
@@ -255,7 +264,7 @@ impl Budget {
         self.change(now, move |state| {
             let learn =
                 |bucket: &mut Bucket, given: Option<f64>, (limit, left): (Option<f64>, Option<f64>)| {
-                    if let Some(limit) = limit.filter(|limit| *limit > 0.0) {
+                    if let Some(limit) = limit.filter(|limit| *limit >= LEAST) {
                         // The user may want less than the provider allows, and not more.
                         bucket.resize(given.map_or(limit, |given| given.min(limit)));
                     }
@@ -267,7 +276,8 @@ impl Budget {
             learn(&mut state.tokens, given.tokens, tokens);
             if let (Some(pause), Some(size)) = (pause, state.requests.size) {
                 // All processes wait as long as the provider asks one of them to.
-                state.requests.left = state.requests.left.min(-size * pause.as_secs_f64() / MINUTE);
+                let pause = pause.as_secs_f64().min(MAX_PAUSE);
+                state.requests.left = state.requests.left.min(-size * pause / MINUTE);
             }
             None
         });
@@ -328,6 +338,21 @@ mod tests {
         let budget = Budget::of_this_process(Rate { requests: None, tokens: Some(600.0) });
         assert_eq!(budget.take(10_000, at(0)), None);
         assert_eq!(budget.take(1, at(1)), Some(LONGEST));
+    }
+
+    #[test]
+    fn no_header_and_no_row_stops_a_process() {
+        let budget = Budget::of_this_process(Rate { requests: Some(60.0), tokens: None });
+        budget.learn(&[header("x-ratelimit-limit-requests", "1e-30")], at(0));
+        budget.learn(&[header("retry-after", "4294967295")], at(0));
+        assert_eq!(budget.take(1, at(0)), Some(LONGEST));
+        assert_eq!((1..20).filter_map(|minute| budget.take(1, at(60 * minute))).count(), 9);
+        for row in
+            [r#"{"requests":{"size":1e-300,"left":-1e300}}"#, r#"{"requests":{"size":60,"left":-1e18}}"#]
+        {
+            let state = State::read(row);
+            assert!(state.requests.left >= -600.0, "{row}");
+        }
     }
 
     #[test]

@@ -138,6 +138,8 @@ struct Writing {
 impl Writing {
     /// Writes a text so that only its variables are more than text.
     fn text(&mut self, text: &str, of: &str, out: &mut String) -> Result<()> {
+        // Every line end of a file is read as `\n`, so a text is looked at as it will be read.
+        let text = &text.replace("\r\n", "\n").replace('\r', "\n");
         let mut pieces = Vec::new();
         for piece in split(text) {
             match piece {
