@@ -30,8 +30,7 @@ pub struct AddArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The prompt becomes prompts/ID/ID.prompty, and cuebook.lock records its version and the hashes of its files.
-From then on, a render needs no network. If you pulled the prompt before, the command shows what the new
-version changes, and asks.
+From then on, a render needs no network. If you pulled it before, the command shows what changes, and asks.
 
 LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in your environment name the server and your keys.
 
@@ -57,8 +56,8 @@ pub struct PullArgs {
 /// `push`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A push stores a new version. A prompt can have text, variables, messages and conversations. Anything else
-is an error, because Langfuse cannot express it.
+A push stores a new version. A prompt can have text, variables, messages and conversations.
+Anything else is an error, because Langfuse cannot express it.
 
 LANGFUSE_HOST, LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in your environment name the server and your keys.
 

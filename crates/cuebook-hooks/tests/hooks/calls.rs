@@ -239,7 +239,8 @@ def provide(context):
         json!({
             "cwd": true,
             "path": [],
-            "environment": ["GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_KEY_0", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_VALUE_0", "GIT_OPTIONAL_LOCKS",
+            "environment": ["GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_KEY_0", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_VALUE_0",
+                "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_OPTIONAL_LOCKS",
                 "GIT_TERMINAL_PROMPT", "HOME", "LANG", "PATH", "TMPDIR"],
             "argv": true,
             "name": "prompt",
