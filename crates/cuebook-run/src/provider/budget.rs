@@ -346,7 +346,8 @@ mod tests {
         budget.learn(&[header("x-ratelimit-limit-requests", "1e-30")], at(0));
         budget.learn(&[header("retry-after", "4294967295")], at(0));
         assert_eq!(budget.take(1, at(0)), Some(LONGEST));
-        assert_eq!((1..20).filter_map(|minute| budget.take(1, at(60 * minute))).count(), 9);
+        // Ten minutes pass until the budget is filled again.
+        assert_eq!((1..20).filter_map(|minute| budget.take(1, at(60 * minute))).count(), 10);
         for row in
             [r#"{"requests":{"size":1e-300,"left":-1e300}}"#, r#"{"requests":{"size":60,"left":-1e18}}"#]
         {
