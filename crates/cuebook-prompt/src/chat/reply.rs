@@ -22,7 +22,7 @@ use serde_json::{Map, Value as Json, json};
 
 use self::reply_value::{ReplyValue, bad, failed};
 use super::Api;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Hint, Result};
 use crate::redact::Secrets;
 use crate::trace::{self, span};
 
@@ -197,7 +197,8 @@ fn failure(error: &Json) -> Error {
     let name = kind.clone().or_else(|| text("code"));
     let said = message.or_else(|| name.clone()).unwrap_or_else(|| "no reason was given".to_owned());
     let hint = name.map(|name| format!("the provider's error type is {}", crate::json::quoted(&name)));
-    let mut failure = failed(format!("the provider failed: {said}"), hint).with("provider_message", said);
+    let mut failure =
+        failed(format!("the provider failed: {said}"), hint.map(Hint::from)).with("provider_message", said);
     for (name, value) in [("provider_type", kind), ("provider_code", text("code"))] {
         if let Some(value) = value {
             failure = failure.with(name, value);

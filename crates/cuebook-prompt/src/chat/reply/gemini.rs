@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::reply_value::{ReplyValue, bad, failed};
 use super::{Answer, Api, ProviderState, Reply, ToolCall, Usage, compact, shown, some_text};
-use crate::error::Result;
+use crate::error::{Hint, Result};
 
 pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> {
     reply.object()?;
@@ -20,7 +20,7 @@ pub(super) fn read(reply: &ReplyValue<'_, '_>, outputs: bool) -> Result<Answer> 
         finish = candidate.note("finishReason");
         content.add(&candidate)?;
         if let Some(failure) = malformed(candidate.value).filter(|_| content.is_empty()) {
-            return Err(failed(failure, Some(UNREADABLE_CALL.to_owned())));
+            return Err(failed(failure, Some(unreadable_call())));
         }
         refusal = stopped(candidate.value);
     }
@@ -116,7 +116,12 @@ pub(super) fn stopped(candidate: &Json) -> Option<String> {
 }
 
 /// What may help when a model wrote a call that cannot be read.
-pub(super) const UNREADABLE_CALL: &str = "the model wrote an unreadable tool call: ask it again, simplify the tools' parameters, or use another model";
+pub(super) fn unreadable_call() -> Hint {
+    let (what, others) =
+        ("the model wrote an unreadable tool call", "simplify the tools' parameters, or use another model");
+    Hint::command_line(format!("{what}: ask it again (`cuebook thread resume ID`), {others}"))
+        .for_programs(format!("{what}: ask it again, {others}"))
+}
 
 /// That the model wrote a call that the provider could not read.
 pub(super) fn malformed(candidate: &Json) -> Option<String> {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value as Json};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result};
 use crate::json::kind_of;
 
 /// A value inside a reply.
@@ -118,7 +118,7 @@ pub(super) fn bad(message: impl Into<String>) -> Error {
 }
 
 /// A reply that says that the provider failed.
-pub(super) fn failed(message: impl Into<String>, hint: Option<String>) -> Error {
+pub(super) fn failed(message: impl Into<String>, hint: Option<Hint>) -> Error {
     Error::new(ErrorKind::Reply, Diagnostic::new(Code::ProviderFailed, message).hint_opt(hint))
 }
 

@@ -1,6 +1,6 @@
 //! The pieces of Gemini's `streamGenerateContent`: each has the form of a whole reply.
 
-use super::super::gemini::{CandidateContent, UNREADABLE_CALL, blocked_prompt, malformed, stopped};
+use super::super::gemini::{CandidateContent, blocked_prompt, malformed, stopped, unreadable_call};
 use super::super::reply_value::{ReplyValue, failed};
 use super::{Chunk, Draft, Stream};
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub(super) fn feed(stream: &mut Stream, event: &ReplyValue<'_, '_>, chunks: &mut
             stream.ended = true;
             stream.finish = Some(reason);
             if let Some(failure) = malformed(candidate.value) {
-                return Err(failed(failure, Some(UNREADABLE_CALL.to_owned())));
+                return Err(failed(failure, Some(unreadable_call())));
             }
             if let Some(refusal) = stopped(candidate.value) {
                 stream.refusal = refusal;
