@@ -42,7 +42,7 @@ impl Money {
     /// What `tokens` cost at a price for a million of them, rounded up.
     ///
     /// ```
-    /// use cuebook_store::Money;
+    /// use cuebook_store::money::Money;
     ///
     /// assert_eq!(Money::of_tokens(100, Money::from_units(3.0)), Money::from_units(0.0003));
     /// assert_eq!(Money::of_tokens(1, Money::from_nanos(1)), Money::from_nanos(1));

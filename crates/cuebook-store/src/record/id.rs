@@ -10,7 +10,7 @@ impl ThreadId {
     /// The name of a thread of a prompt that begins at a moment; `again` counts the ones that were taken.
     ///
     /// ```
-    /// use cuebook_store::ThreadId;
+    /// use cuebook_store::record::ThreadId;
     ///
     /// assert_eq!(ThreadId::new("web/build", 1_739_820_456_123, 0).as_str(), "web/build/build-1739820456123");
     /// assert_eq!(ThreadId::new("web/build", 1_739_820_456_123, 2).as_str(), "web/build/build-1739820456123-2");
