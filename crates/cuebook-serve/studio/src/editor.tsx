@@ -8,7 +8,7 @@ import { python } from "@codemirror/lang-python";
 import { yaml, yamlFrontmatter } from "@codemirror/lang-yaml";
 import { syntaxHighlighting } from "@codemirror/language";
 import { EditorSelection, EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
-import { Decoration, type DecorationSet, keymap, ViewPlugin } from "@codemirror/view";
+import { Decoration, type DecorationSet, keymap } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useSignalEffect } from "@preact/signals";
 import { basicSetup, EditorView } from "codemirror";
@@ -87,8 +87,6 @@ export function Editor() {
       basicSetup, languageOf(name), theme, syntaxHighlighting(classHighlighter), marked, EditorView.lineWrapping, EditorView.cspNonce.of(nonce),
       EditorView.contentAttributes.of({ "aria-label": `Source of ${name}` }),
       keymap.of([{ key: "Mod-s", preventDefault: true, run: () => { void save(name); return true; } }, ...defaultKeymap]),
-      // Before the editor draws the change, so that the server renders meanwhile.
-      ViewPlugin.define(() => ({ update: (update) => { if (update.docChanged) edit(name, update.state.doc.toString()); } })),
       EditorView.updateListener.of((update) => {
         if (update.docChanged || update.selectionSet) {
           const byte = offsetsOf(update.state.doc.toString()).byte(update.state.selection.main.head);
@@ -103,7 +101,15 @@ export function Editor() {
       } catch { /* The editor works without the language server, which has said why. */ }
     }
     view.current?.destroy();
-    view.current = new EditorView({ doc: files.value[name].text, extensions, parent: host.current });
+    view.current = new EditorView({
+      doc: files.value[name].text, extensions, parent: host.current,
+      dispatchTransactions: (transactions, view) => {
+        const last = transactions.at(-1);
+        // Before the editor parses and draws the change, so that the server renders meanwhile.
+        if (last && transactions.some((one) => one.docChanged)) edit(name, last.newDoc.toString());
+        view.update(transactions);
+      },
+    });
     shown(uriOf(name), view.current);
     reveal();
   };
