@@ -292,7 +292,7 @@ pub struct Filter {
 pub type FinalEvents = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
 /// Gives the new state of a key's requests and tokens, and how long to wait. It takes the state in the store, if there is one, and the
-/// milliseconds by which the store's clock is ahead of ours. The store may call it more than once.
+/// milliseconds by which the store's clock is ahead of ours. The store may call it more than once, and writes no text that is as before.
 pub type RateChange = Arc<dyn Fn(Option<&str>, i64) -> (String, Option<Duration>) + Send + Sync>;
 
 /// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and paths a file. Without a key threads can be

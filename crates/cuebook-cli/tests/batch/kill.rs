@@ -34,9 +34,18 @@ fn answered(journal: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_hundred_kills_ask_no_answered_row_again() {
+    no_answered_row_is_asked_again(&slow(), KILLS, ROWS, &[]);
+}
+
+/// A model that needs a moment.
+pub fn slow() -> Setup {
     let slow = |request: &cuebook_mock::Request| echo(request).first_byte_after(Duration::from_millis(5));
-    let setup = Setup::new(Script::answer(slow));
-    setup.questions(ROWS);
+    Setup::new(Script::answer(slow))
+}
+
+/// Kills a batch of these rows so often. `more` are other options of it.
+pub fn no_answered_row_is_asked_again(setup: &Setup, kills: usize, rows: usize, more: &[&str]) {
+    setup.questions(rows);
     let concurrency = CONCURRENCY.to_string();
     let args = [
         "ask",
@@ -49,8 +58,9 @@ fn a_hundred_kills_ask_no_answered_row_again() {
         "--concurrency",
         &concurrency,
     ];
+    let args = [&args[..], more].concat();
     let mut known = BTreeSet::new();
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let before = setup.mock.requests().len();
         let mut child = setup.command(&args).spawn().unwrap();
         assert!(
@@ -76,16 +86,16 @@ fn a_hundred_kills_ask_no_answered_row_again() {
 
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     requests.iter().for_each(|request| *times.entry(asked(request)).or_default() += 1);
-    assert_eq!(times.len(), ROWS);
+    assert_eq!(times.len(), rows);
     let again: usize = times.values().map(|count| count - 1).sum();
-    assert!(again <= KILLS * CONCURRENCY, "{again} requests were repeated");
-    let rows = setup.lines("out.jsonl");
-    assert_eq!(rows.len(), ROWS);
-    for (row, number) in rows.iter().zip(1..) {
+    assert!(again <= kills * CONCURRENCY, "{again} requests were repeated");
+    let lines = setup.lines("out.jsonl");
+    assert_eq!(lines.len(), rows);
+    for (row, number) in lines.iter().zip(1..) {
         assert_eq!(row["answer"], format!("answer to row-{number}"), "row {number}");
         assert!(row["error"].is_null());
     }
-    eprintln!("{KILLS} kills: {} rows, {} requests, {again} repeated", ROWS, requests.len());
+    eprintln!("{kills} kills: {rows} rows, {} requests, {again} repeated", requests.len());
 }
 
 #[test]

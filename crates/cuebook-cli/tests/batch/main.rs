@@ -12,5 +12,6 @@ mod memory;
 mod report;
 mod rows;
 mod setup;
+mod shared;
 #[path = "../support/mod.rs"]
 mod support;

@@ -33,6 +33,12 @@ impl Setup {
         Setup::new(Script::answer(echo))
     }
 
+    /// The provider takes so many requests in a minute.
+    pub fn add_rate(&self, requests: u32) {
+        let name = "home/.ai/config/providers/mock.yaml";
+        self.project.write(name, self.read(name) + &format!("rate: {{requests: {requests}}}\n"));
+    }
+
     pub fn questions(&self, count: usize) {
         let lines: String = (1..=count).map(|row| format!("{{\"question\":\"row-{row}.\"}}\n")).collect();
         self.project.write("data.jsonl", lines);

@@ -116,6 +116,11 @@ impl Bucket {
 }
 
 impl State {
+    /// Whether it holds anything back.
+    fn is_known(&self) -> bool {
+        self.requests.size.is_some() || self.tokens.size.is_some()
+    }
+
     /// Fills both until a moment, in milliseconds.
     fn fill(&mut self, now: i64) {
         // A file of another year gives at most one whole bucket. Clocks of two machines differ: no moment counts twice.
@@ -205,7 +210,14 @@ impl Budget {
                 Arc::new(move |text, ahead| {
                     let mut state = text.filter(|text| !text.is_empty()).map_or(before, State::read);
                     let wait = step(&mut state, now + ahead);
-                    (state.to_json().to_string(), wait)
+                    // Without a setting and without a header, nothing is written.
+                    let is_known = state.is_known();
+                    let kept = if is_known {
+                        state.to_json().to_string()
+                    } else {
+                        text.unwrap_or_default().to_owned()
+                    };
+                    (kept, wait)
                 }),
             );
             if let Ok(wait) = changed {
@@ -214,7 +226,15 @@ impl Budget {
         }
         let mut own = self.own();
         let mut file = match &self.kept {
-            Kept::File(path) => open(path).ok(),
+            Kept::File(path) => {
+                let mut state = *own;
+                let wait = step(&mut state, now);
+                // Without a setting and without a header, no file is made.
+                if !state.is_known() && !path.exists() {
+                    return wait;
+                }
+                open(path).ok()
+            }
             _ => None,
         };
         if let Some(state) = file.as_mut().and_then(read) {
@@ -367,6 +387,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let budget = || Budget::shared(folder.path(), "https://api.example.com", "key", Rate::default());
         let (one, two) = (budget(), budget());
+        assert_eq!(two.take(1, at(0)), None);
+        assert!(!folder.path().join(FOLDER).exists(), "nothing is known of the key");
         let headers =
             [header("x-ratelimit-limit-requests", "60"), header("x-ratelimit-remaining-requests", "1")];
         one.learn(&headers, at(0));

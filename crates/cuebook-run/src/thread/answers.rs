@@ -66,7 +66,7 @@ impl Engine {
         let own = prepared.prompt().model.clone().unwrap_or_default();
         Ok(PromptModel {
             model: Model { id: chosen.model.clone(), options: own.options, ..Model::default() },
-            provider: self.provider_of(&chosen)?.with_budget(self.budget_of(&chosen)?),
+            provider: self.provider_of(&chosen)?,
             form: form::of(prepared),
             secrets: self.secrets(&project)?,
             prepared: prepared.clone(),

@@ -9,7 +9,7 @@ use super::Secrets;
 use super::launch::Launch;
 use super::managed::ChosenModel;
 use crate::engine::{Engine, Project};
-use crate::provider::{Budget, Chosen, HttpProvider, ModelPreference, Providers, Rate, ToolMode};
+use crate::provider::{Budget, Chosen, HttpProvider, ModelPreference, Providers, ToolMode};
 use crate::store::{self, LogKey, SqliteStore, Store};
 
 /// Where a project's threads are kept without a setting.
@@ -63,21 +63,21 @@ impl Engine {
     pub(super) fn provider_of(&self, chosen: &Chosen) -> Result<HttpProvider> {
         let settings = self.settings();
         let provider = match (&settings.replay, &settings.record) {
-            (Some(replay), _) => HttpProvider::replaying(self.recording(replay)?, chosen.clone()),
+            // A recording needs no budget, and its headers are not of today.
+            (Some(replay), _) => {
+                return Ok(HttpProvider::replaying(self.recording(replay)?, chosen.clone()));
+            }
             (None, Some(record)) => {
                 HttpProvider::recording(&self.client()?, &self.recorder(record)?, chosen.clone())
             }
             (None, None) => HttpProvider::new(&self.client()?, chosen.clone()),
         };
-        Ok(match chosen.provider.rate == Rate::default() {
-            true => provider,
-            false => provider.with_budget(self.budget_of(chosen)?),
-        })
+        Ok(provider.with_budget(self.budget_of(chosen)?))
     }
 
     /// The budget of requests and tokens for the key of a provider: all processes on one database share it, or else all of this
     /// user.
-    pub(super) fn budget_of(&self, chosen: &Chosen) -> Result<Arc<Budget>> {
+    fn budget_of(&self, chosen: &Chosen) -> Result<Arc<Budget>> {
         let file = &chosen.provider;
         let key = file.key.as_deref().and_then(|name| std::env::var(name).ok()).unwrap_or_default();
         let (address, key) = (&file.base_url, key.trim());

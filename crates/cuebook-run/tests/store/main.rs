@@ -103,6 +103,7 @@ suite! {
     rates::a_clock_behind_the_others_gives_nothing_twice
     rates::what_one_process_learns_holds_for_all
     rates::a_damaged_row_starts_a_new_budget
+    rates::a_row_that_is_too_long_is_not_read
     authentic::a_log_that_was_changed_and_hashed_again_is_detected
     authentic::events_that_were_cut_moved_or_borrowed_are_detected
     authentic::a_changed_row_is_detected_and_never_sealed_again

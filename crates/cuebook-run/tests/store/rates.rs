@@ -75,6 +75,19 @@ pub fn what_one_process_learns_holds_for_all(world: &Fixture) {
     assert_eq!((granted(&two, at(29.0)), granted(&two, at(31.5))), (0, 1));
 }
 
+pub fn a_row_that_is_too_long_is_not_read(world: &Fixture) {
+    let budget = budget(&world.place, "key", RATE);
+    assert!(budget.take(1, at(0.0)).is_none());
+    let spaces = " ".repeat(5_000);
+    let state = r#"{"requests":{"size":60,"left":-600},"at":1800000000000}"#;
+    world.change(&format!("UPDATE cuebook_rates SET state = '{state}'"));
+    assert_eq!(granted(&budget, at(0.0)), 0);
+    world.change(&format!("UPDATE cuebook_rates SET state = '{spaces}{state}'"));
+    assert_eq!(granted(&budget, at(0.0)), 60);
+    // The long text is gone.
+    assert_eq!(granted(&budget, at(0.0)), 0);
+}
+
 pub fn a_damaged_row_starts_a_new_budget(world: &Fixture) {
     let budget = budget(&world.place, "key", RATE);
     assert_eq!(granted(&budget, at(0.0)), 60);

@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 
 use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock, Reply, Request, Script};
+use cuebook_run::provider::{Budget, Rate};
 use cuebook_run::store::{ClaimLimits, Filter, Record, Store};
 use cuebook_run::{
     Engine, Fence, Ignore, Kind, QueueOptions, RunRequest, Settings, Status, Worker, WorkerNote,
     WorkerOptions, WorkerWatch, whole_log,
 };
+use jiff::Timestamp;
 use serde_json::json;
 use support::Fixture;
 
@@ -33,6 +35,8 @@ use support::Fixture;
 const JOB: &str = "CUEBOOK_WORKERS_TEST_JOB";
 /// Long enough for a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than a server keeps the locks of a process that stopped, which is five seconds.
+const LOCKED: Duration = Duration::from_secs(30);
 
 /// How the names of workers with the default lease begin.
 const USUAL: &str = "usual";
@@ -102,6 +106,13 @@ impl Setup {
         Setup { world, mock, place, engine, open }
     }
 
+    /// The file of the provider gives a budget that is never used up.
+    fn add_rate(&self) {
+        let file = self.world.user().join(".ai/config/providers/mock.yaml");
+        let yaml = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(file, format!("{yaml}rate: {{requests: 600000}}\n")).unwrap();
+    }
+
     fn queue(&self, count: usize) {
         let book = self.engine.book().unwrap();
         for who in 0..count {
@@ -112,11 +123,15 @@ impl Setup {
 
     /// Starts a worker in a process of its own.
     fn worker(&self, name: &str) -> Process {
+        self.worker_at(&self.place, name)
+    }
+
+    fn worker_at(&self, place: &str, name: &str) -> Process {
         let [project, user] =
             [self.world.project(), self.world.user()].map(|path| path.display().to_string());
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "helper", "--nocapture"])
-            .env(JOB, [project.as_str(), user.as_str(), self.place.as_str(), name].join("\n"))
+            .env(JOB, [project.as_str(), user.as_str(), place, name].join("\n"))
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -190,6 +205,11 @@ impl Setup {
 struct Process(Child);
 
 impl Process {
+    fn signal(&self, name: &str) {
+        let pid = self.0.id().to_string();
+        assert!(Command::new("kill").args([format!("-{name}"), pid]).status().unwrap().success());
+    }
+
     fn kill(&mut self) {
         // SIGKILL.
         self.0.kill().unwrap();
@@ -301,6 +321,7 @@ fn a_stopped_worker_is_replaced_on_postgresql() {
     // Others look five times in a lease, so they take the threads of a dead worker within ten seconds.
     assert!(cuebook_run::DEFAULT_LEASE * 6 / 5 < Duration::from_secs(10));
     let setup = Setup::new(Some(place));
+    setup.add_rate();
     let first = setup.worker("usual first");
     let _second = setup.worker("usual second");
     setup.wait_for("both workers", |store| store.queue_state(None).unwrap().workers.len() == 2);
@@ -311,7 +332,7 @@ fn a_stopped_worker_is_replaced_on_postgresql() {
             record.status == Status::Running && record.holder.as_ref().is_some_and(|holder| holder.pid == pid)
         })
     });
-    assert!(Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
+    first.signal("STOP");
     setup.wait_for("all are complete", |store| {
         let done = store.list(&Filter { status: vec![Status::Completed], ..Filter::default() }).unwrap();
         done.len() == 6
@@ -324,12 +345,89 @@ fn a_stopped_worker_is_replaced_on_postgresql() {
     assert!(setup.all().iter().any(was_taken), "no thread of the stopped worker was taken");
 }
 
+/// The server ends the transaction of a worker that is stopped in the middle of it, and others get the rows that it had locked.
+#[test]
+fn a_worker_stopped_in_a_transaction_loses_its_locks() {
+    let Some(place) = schema("locks") else { return };
+    let setup = Setup::new(Some(place));
+    setup.open.store(true, Ordering::SeqCst);
+    setup.queue(60);
+    let mut client = client(&setup.place);
+    let mut states = move || -> Vec<String> {
+        let statement = "SELECT coalesce(state, '') FROM pg_stat_activity WHERE application_name = 'stopped'";
+        client.query(statement, &[]).unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    let mut is_in_transaction = || {
+        let mut states = || {
+            let all = states();
+            (
+                all.iter().any(|state| state == "active"),
+                all.iter().any(|state| state == "idle in transaction"),
+            )
+        };
+        let mut now = states();
+        while now.0 {
+            now = states();
+        }
+        now.1
+    };
+    let first = setup.worker_at(&format!("{}&application_name=stopped", setup.place), "first");
+    let began = Instant::now();
+    loop {
+        first.signal("STOP");
+        if is_in_transaction() {
+            break;
+        }
+        first.signal("CONT");
+        assert!(began.elapsed() < PATIENCE && setup.store().queue_state(None).unwrap().waiting > 0);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let began = Instant::now();
+    while is_in_transaction() {
+        assert!(began.elapsed() < LOCKED, "the stopped worker still has its locks");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let _second = setup.worker("second");
+    setup.wait_for("all are complete", |store| {
+        let done = store.list(&Filter { status: vec![Status::Completed], ..Filter::default() }).unwrap();
+        done.len() == 60
+    });
+    setup.audit(60);
+}
+
+/// The provider's headers give a budget where its file gives none, and whoever has the key shares it.
+fn a_thread_learns_the_rate_from_headers(place: Option<String>) {
+    let setup = Setup::new(place);
+    let last = || Reply::call("r", "directive_return", json!({"said": "done"})).usage(300, 30);
+    let headers = [("x-ratelimit-limit-requests", "1"), ("x-ratelimit-remaining-requests", "0")];
+    let limited = headers.into_iter().fold(last(), |reply, (name, value)| reply.header(name, value));
+    setup.mock.play(Script::new().reply(last()).reply(limited));
+    let folder = setup.world.user().join(".ai/state/rates");
+    let budget = || {
+        let url = setup.mock.url();
+        match setup.place.starts_with("postgres") {
+            true => Budget::on_store(setup.store(), &url, "", Rate::default()),
+            false => Budget::shared(&setup.world.user().join(".ai"), &url, "", Rate::default()),
+        }
+    };
+    let run = || {
+        setup.queue(1);
+        let until_empty = WorkerOptions { until_empty: true, ..options("one") };
+        Worker::new(&setup.engine, until_empty).run(&EndFlag::default()).unwrap();
+    };
+    run();
+    assert!(!folder.exists(), "nothing is known of the key");
+    assert_eq!(budget().take(1, Timestamp::now()), None);
+    run();
+    assert!(budget().take(1, Timestamp::now()).is_some());
+    assert_eq!(folder.exists(), !setup.place.starts_with("postgres"));
+    assert!(setup.all().iter().all(|record| record.status == Status::Completed));
+}
+
 /// A worker is asked to end while its model answers: the answer is kept, nothing is asked again, and another worker continues.
 fn a_worker_ends_without_loss(place: Option<String>) {
     let setup = Setup::new(place);
-    let file = setup.world.user().join(".ai/config/providers/mock.yaml");
-    let yaml = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(file, format!("{yaml}rate: {{requests: 600000}}\n")).unwrap();
+    setup.add_rate();
     setup.queue(2);
     let ends = EndFlag::default();
     std::thread::scope(|scope| {
@@ -362,9 +460,8 @@ fn a_worker_ends_without_loss(place: Option<String>) {
     // What a provider takes from a key is shared by all on the database, and otherwise by all of the user.
     let file = setup.world.user().join(".ai/state/rates");
     if setup.place.starts_with("postgres") {
-        let place = format!("{}&sslmode=disable", setup.place);
-        let mut client = postgres::Client::connect(&place, postgres::NoTls).unwrap();
-        let state: String = client.query_one("SELECT state FROM cuebook_rates", &[]).unwrap().get(0);
+        let state: String =
+            client(&setup.place).query_one("SELECT state FROM cuebook_rates", &[]).unwrap().get(0);
         let state: serde_json::Value = serde_json::from_str(&state).unwrap();
         assert_eq!((&state["requests"]["size"], file.exists()), (&json!(600_000.0), false), "{state}");
     } else {
@@ -431,6 +528,22 @@ fn a_worker_ends_without_loss_on_postgresql() {
     if let Some(place) = schema("drained") {
         a_worker_ends_without_loss(Some(place));
     }
+}
+
+#[test]
+fn a_thread_learns_the_rate_from_headers_on_sqlite() {
+    a_thread_learns_the_rate_from_headers(None);
+}
+
+#[test]
+fn a_thread_learns_the_rate_from_headers_on_postgresql() {
+    if let Some(place) = schema("learned") {
+        a_thread_learns_the_rate_from_headers(Some(place));
+    }
+}
+
+fn client(place: &str) -> postgres::Client {
+    postgres::Client::connect(&format!("{place}&sslmode=disable"), postgres::NoTls).unwrap()
 }
 
 /// The address of an empty schema of the server.

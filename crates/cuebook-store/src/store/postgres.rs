@@ -46,9 +46,10 @@ const DEAF: Duration = Duration::from_millis(500);
 /// The lock under which tables are made: `cuebook` in numbers.
 const MIGRATION_LOCK: i64 = 0x0063_7565_626f_6f6b;
 
-/// What every connection says first. A machine that vanished in the middle of a transaction must not keep its locks, what was
-/// committed must be on the disk, and no statement of ours may run for ever. An address with `options` may set its own times.
-const GREETING: &str = "SET idle_in_transaction_session_timeout = '60s'; \
+/// What every connection says first. A process that stops or a machine that vanishes in the middle of a transaction must not keep its
+/// locks: others take its threads over within ten seconds. Our transactions wait for nothing but the server. What was committed must
+/// be on the disk, and no statement of ours may run for ever. An address with `options` may set its own times.
+const GREETING: &str = "SET idle_in_transaction_session_timeout = '5s'; \
     SELECT set_config('statement_timeout', '60s', false) WHERE current_setting('statement_timeout') = '0'; \
     SELECT set_config('lock_timeout', '10s', false) WHERE current_setting('lock_timeout') = '0'; \
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
