@@ -1,7 +1,7 @@
 //! `cuebook batch`: rows are rendered, asked and judged, in order, and nothing is asked twice.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
-#![allow(clippy::duplicate_mod, reason = "the helpers of projects and of PostgreSQL both report skipped tests")]
+#![allow(clippy::duplicate_mod, reason = "two modules of helpers report skipped tests")]
 
 mod ask;
 mod blocks;
