@@ -305,12 +305,22 @@ impl<'a> Offsets<'a> {
     }
 
     fn range(&self, at: usize) -> Result<(usize, usize), Fault> {
-        Ok((self.at(at)?, self.at(at + 1)?))
+        let Whole { bytes, width, .. } = self.0;
+        if width != 4 {
+            return Ok((self.at(at)?, self.at(at + 1)?));
+        }
+        let both = at.checked_mul(4).and_then(|start| bytes.get(start..)?.first_chunk::<8>());
+        let both = both.ok_or_else(damaged)?;
+        Ok((offset(one(both, 0)?)?, offset(one(both, 1)?)?))
     }
 
     fn at(&self, at: usize) -> Result<usize, Fault> {
         self.0.get(at).and_then(|offset| usize::try_from(offset).ok()).ok_or_else(damaged)
     }
+}
+
+fn offset(bytes: [u8; 4]) -> Result<usize, Fault> {
+    usize::try_from(i32::from_ne_bytes(bytes)).map_err(|_| damaged())
 }
 
 fn bit(bits: &[u8], at: usize) -> bool {

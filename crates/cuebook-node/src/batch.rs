@@ -71,7 +71,7 @@ impl Project {
                     Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadInput, fault))
                 })?;
                 match &mut texts {
-                    Ok(texts) => texts.render(&variables),
+                    Ok(texts) => texts.render(&variables).map(str::to_owned),
                     Err(error) => Err(error.clone()),
                 }
             };

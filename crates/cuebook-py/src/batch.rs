@@ -146,12 +146,12 @@ impl PreparedRows {
                         Err(error) => Err(error.clone()),
                     });
                     match text {
-                        Ok(text) => chunk.text(&text),
+                        Ok(text) => chunk.text(text),
                         Err(error) => chunk.error(error.code().as_str(), &error.diagnostic().message),
                     }
                 }
             }
-            chunk
+            chunk.finish()
         };
         let count = plan.batches.iter().map(|batch| batch.rows()).sum();
         Ok(RenderedTable::new(Rows::new(count, threads).work(cancel, work)?))

@@ -64,7 +64,10 @@ impl Environment {
     /// Renders a template for a program that finds variables and templates itself.
     #[doc(hidden)]
     pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
-        self.run_for(template, host, options, |render, sink| {
+        let Options { characters, keep_empty, .. } = options;
+        let expected @ [bytes, pieces, _] = template.sizes.expected();
+        let sink = Sink::whole(self.limits.output_bytes, characters, (bytes, pieces), keep_empty);
+        self.run_for(template, host, options, (sink, expected), |render, sink| {
             let units = render.units.borrow().iter().copied().collect();
             let (fuel, origins) = (render.fuel(), render.origins.finish());
             template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
@@ -72,17 +75,20 @@ impl Environment {
         })
     }
 
-    /// The text of such a render alone, and the fuel that was left.
+    /// The text of such a render alone, and the fuel that was left. The text takes the memory of another one.
     #[doc(hidden)]
     pub fn render_text_for(
         &self,
         template: &Template,
         host: &dyn Host,
         options: Options,
+        memory: String,
     ) -> Result<(String, u64)> {
-        self.run_for(template, host, options, |render, sink| {
+        let expected @ [bytes, pieces, _] = template.sizes.expected();
+        let sink = Sink::text_only(self.limits.output_bytes, options.characters, bytes, memory);
+        self.run_for(template, host, options, (sink, expected), |render, sink| {
             let (fuel, origins) = (render.fuel(), render.origins.finish());
-            template.sizes.note([sink.text.len(), sink.pieces.len(), origins.count()]);
+            template.sizes.note([sink.text.len(), pieces, origins.count()]);
             (sink.text, fuel)
         })
     }
@@ -93,14 +99,12 @@ impl Environment {
         template: &Template,
         host: &dyn Host,
         options: Options,
+        (mut sink, [.., origins]): (Sink, [usize; 3]),
         finish: impl FnOnce(&Render<'_>, Sink) -> T,
     ) -> Result<T> {
         let memory = Memory::default();
         let fuel = options.fuel.unwrap_or(self.limits.fuel);
-        let [bytes, pieces, origins] = template.sizes.expected();
         let render = Render::new(self, library(self.style), host, &memory, (fuel, origins));
-        let Options { characters, keep_empty, .. } = options;
-        let mut sink = Sink::whole(self.limits.output_bytes, characters, (bytes, pieces), keep_empty);
         let unit = render.unit(template);
         let context = Context::root(unit);
         render.run_template(&context, unit, &mut sink)?;

@@ -112,6 +112,8 @@ pub(crate) struct Sink {
     counted: usize,
     /// Whether a tag that prints nothing leaves a piece.
     pub keep_empty: bool,
+    /// Whether it keeps no pieces, because only the text is wanted.
+    text_only: bool,
 }
 
 impl Sink {
@@ -145,6 +147,22 @@ impl Sink {
             counted: 0,
             whole: true,
             keep_empty,
+            text_only: false,
+        }
+    }
+
+    /// The same for the text alone, in the memory of another text.
+    pub fn text_only(bytes: usize, characters: Option<usize>, expected: usize, mut memory: String) -> Sink {
+        memory.clear();
+        memory.reserve(expected);
+        Sink { text: memory, text_only: true, ..Sink::whole(bytes, characters, (0, 0), false) }
+    }
+
+    /// Notes who writes what follows.
+    #[inline(always)]
+    fn note(&mut self, mark: impl FnOnce() -> Mark) {
+        if !self.text_only {
+            self.pieces.push(Piece { start: self.text.len() as u32, mark: mark() });
         }
     }
 
@@ -167,7 +185,7 @@ impl Sink {
             self.write_nothing(mark());
             return Ok(());
         }
-        self.pieces.push(Piece { start: self.text.len() as u32, mark: mark() });
+        self.note(mark);
         self.text.push_str(text);
         self.check()
     }
@@ -187,7 +205,7 @@ impl Sink {
     /// Writes a number in decimal digits.
     #[inline]
     pub fn write_number(&mut self, number: i64, mark: Mark) -> Result<()> {
-        self.pieces.push(Piece { start: self.text.len() as u32, mark });
+        self.note(|| mark);
         push_digits(number, &mut self.text);
         self.check()
     }
@@ -220,10 +238,11 @@ impl Sink {
 
     /// Writes marked text again. Values that no tag has printed yet get this tag.
     pub fn copy(&mut self, text: &str, pieces: &[Piece], printed: impl Fn(Mark) -> Mark) -> Result<()> {
-        let base = self.text.len() as u32;
-        self.pieces.extend(
-            pieces.iter().map(|piece| Piece { start: piece.start + base, mark: printed(piece.mark) }),
-        );
+        if !self.text_only {
+            let base = self.text.len() as u32;
+            let moved = |piece: &Piece| Piece { start: piece.start + base, mark: printed(piece.mark) };
+            self.pieces.extend(pieces.iter().map(moved));
+        }
         self.text.push_str(text);
         self.check()
     }

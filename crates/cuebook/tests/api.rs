@@ -383,13 +383,13 @@ fn texts_of_many_renders_do_not_see_each_other() {
         assert_eq!(texts, prepared.render(&given, &context).unwrap().text());
     };
     let both = variables! { a: 1, b: 2 };
-    same(both.clone(), &texts.render(&both).unwrap());
-    same(variables! { a: 3 }, &texts.render(&variables! { a: 3 }).unwrap());
+    same(both.clone(), texts.render(&both).unwrap());
+    same(variables! { a: 3 }, texts.render(&variables! { a: 3 }).unwrap());
     assert_eq!(texts.render(&variables! { c: 4 }).unwrap_err().code(), Code::UnknownVariable);
     // A caller can write to its variables again after each render.
     let mut reused = Variables::new().set("a", "x");
     for text in ["y", "z"] {
         reused.values_mut().for_each(|value| *value = text.into());
-        same(reused.clone(), &texts.render(&reused).unwrap());
+        same(reused.clone(), texts.render(&reused).unwrap());
     }
 }

@@ -139,9 +139,10 @@ pub trait Compiled: Send + Sync {
     /// Writes the text with these values, at most `limit` characters of it.
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output>;
 
-    /// The text alone, without where it comes from: the same text, and the same errors.
+    /// The text alone, without where it comes from: the same text, and the same errors. It may take the memory of another text.
     #[doc(hidden)]
-    fn render_text(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
+    fn render_text(&self, scope: &Arc<Scope>, limit: usize, memory: String) -> Result<String> {
+        drop(memory);
         Ok(self.render(scope, limit)?.text)
     }
 
@@ -338,8 +339,8 @@ impl Compiled for jinja::Template {
         self.render_in(scope, limit)
     }
 
-    fn render_text(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
-        self.render_text_in(scope, limit)
+    fn render_text(&self, scope: &Arc<Scope>, limit: usize, memory: String) -> Result<String> {
+        self.render_text_in(scope, limit, memory)
     }
 
     fn outline(&self) -> Arc<dyn Outline> {

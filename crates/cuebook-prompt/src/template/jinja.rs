@@ -90,10 +90,10 @@ impl Template {
         self.render_with(Values::Scope(scope), limit)
     }
 
-    /// The text of such a render alone.
+    /// The text of such a render alone, in the memory of another text.
     #[doc(hidden)]
-    pub fn render_text_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<String> {
-        self.metered(|| render::render_text(self, Values::Scope(scope), limit))
+    pub fn render_text_in(&self, scope: &Arc<Scope>, limit: usize, memory: String) -> Result<String> {
+        self.metered(|| render::render_text(self, Values::Scope(scope), limit, memory))
     }
 
     fn render_with(&self, values: Values<'_>, limit: usize) -> Result<Output> {

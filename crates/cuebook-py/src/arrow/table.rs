@@ -24,6 +24,13 @@ pub(super) struct Texts {
 }
 
 impl Texts {
+    /// Adds missing ones until there are so many.
+    fn fill(&mut self, count: usize) {
+        self.missing += count.saturating_sub(self.len());
+        self.offsets.resize((count + 1).max(self.offsets.len()), self.bytes.len() as i64);
+        self.validity.resize(self.len().div_ceil(8), 0);
+    }
+
     fn push(&mut self, text: Option<&str>) {
         if self.offsets.is_empty() {
             self.offsets.push(0);
@@ -56,7 +63,7 @@ impl Texts {
     }
 }
 
-/// Rows that were rendered one after another.
+/// Rows that were rendered one after another. What is not written of the columns after the first is missing.
 #[derive(Default)]
 pub struct Chunk {
     pub(super) columns: [Texts; 3],
@@ -65,18 +72,23 @@ pub struct Chunk {
 impl Chunk {
     /// Adds a row with its text.
     pub fn text(&mut self, text: &str) {
-        self.push([Some(text), None, None]);
+        self.columns[0].push(Some(text));
     }
 
     /// Adds a row that failed.
     pub fn error(&mut self, code: &str, message: &str) {
-        self.push([None, Some(code), Some(message)]);
-    }
-
-    fn push(&mut self, values: [Option<&str>; 3]) {
-        for (column, value) in self.columns.iter_mut().zip(values) {
+        let row = self.len();
+        for (column, value) in self.columns.iter_mut().zip([None, Some(code), Some(message)]) {
+            column.fill(row);
             column.push(value);
         }
+    }
+
+    /// The chunk with all its columns as long as the first.
+    pub fn finish(mut self) -> Chunk {
+        let count = self.len();
+        self.columns.iter_mut().for_each(|column| column.fill(count));
+        self
     }
 
     pub(super) fn len(&self) -> usize {
@@ -166,5 +178,5 @@ pub fn restore_table(texts: Vec<Option<String>>, errors: Vec<Failed>) -> Rendere
             }
         }
     }
-    RenderedTable::new([chunk])
+    RenderedTable::new([chunk.finish()])
 }

@@ -31,10 +31,10 @@ pub trait Body: Send + Sync {
     /// byte comes from.
     fn write(&self, writing: &Writing<'_>) -> Result<Output>;
 
-    /// Writes its text alone, if it can do so without keeping where it comes from.
+    /// Writes its text alone, if it can do so without keeping where it comes from. It may take the memory of another text.
     #[doc(hidden)]
-    fn text(&self, writing: &Writing<'_>) -> Option<Result<String>> {
-        let _ = writing;
+    fn text(&self, writing: &Writing<'_>, memory: String) -> Option<Result<String>> {
+        let _ = (writing, memory);
         None
     }
 

@@ -67,8 +67,8 @@ impl Body for TextBody {
         self.0.render(writing.scope, writing.limit)
     }
 
-    fn text(&self, writing: &Writing<'_>) -> Option<Result<String>> {
-        Some(self.0.render_text(writing.scope, writing.limit))
+    fn text(&self, writing: &Writing<'_>, memory: String) -> Option<Result<String>> {
+        Some(self.0.render_text(writing.scope, writing.limit, memory))
     }
 }
 

@@ -17,12 +17,14 @@ pub struct TextRenderer<'p> {
     is_plain: bool,
     /// The scope of the render before.
     scope: Option<Arc<Scope>>,
+    /// The text of the render before.
+    text: String,
 }
 
 impl TextRenderer<'_> {
     /// The text of a render.
-    pub fn render(&mut self, variables: &Variables) -> Result<String> {
-        let TextRenderer { prepared, context, is_plain, scope } = self;
+    pub fn render(&mut self, variables: &Variables) -> Result<&str> {
+        let TextRenderer { prepared, context, is_plain, scope, text } = self;
         if *is_plain {
             variables.refuse_faults()?;
             prepared.unknown_in(variables, context.unknown)?;
@@ -30,16 +32,18 @@ impl TextRenderer<'_> {
             let before = scope.take().and_then(|mut scope| scope.give(given.clone()).then_some(scope));
             let mut current = before
                 .unwrap_or_else(|| Scope::new(prepared.names.declared.clone(), given, context.clone(), None));
-            let text = prepared.plain_text(variables, &current)?;
+            let written = prepared.plain_text(variables, &current, std::mem::take(text))?;
             // The caller can write to its variables again.
             if current.give(Variables::new()) {
                 *scope = Some(current);
             }
-            if let Some(text) = text {
+            if let Some(written) = written {
+                *text = written;
                 return Ok(text);
             }
         }
-        Ok(prepared.render(variables, context)?.into_text())
+        *text = prepared.render(variables, context)?.into_text();
+        Ok(text)
     }
 }
 
@@ -51,7 +55,7 @@ impl Prepared {
         // The thread's own copy.
         let context = Arc::new((**self.circumstances(context)?).clone());
         context.agent.variables.refuse_faults()?;
-        Ok(TextRenderer { prepared: self, context, is_plain, scope: None })
+        Ok(TextRenderer { prepared: self, context, is_plain, scope: None, text: String::new() })
     }
 
     /// The text of a render alone: for programs that render many and ask for no origins.
@@ -65,7 +69,7 @@ impl Prepared {
             variables.refuse_faults()?;
             context.agent.variables.refuse_faults()?;
             self.unknown_in(variables, context.unknown)?;
-            if let Some(text) = self.plain_text(variables, &self.scope(variables, context))? {
+            if let Some(text) = self.plain_text(variables, &self.scope(variables, context), String::new())? {
                 return Ok(text);
             }
         }
@@ -80,13 +84,18 @@ impl Prepared {
             && context.fit.is_none()
     }
 
-    /// The text without its origins; `None` if the body cannot write it so.
-    fn plain_text(&self, variables: &Variables, scope: &Arc<Scope>) -> Result<Option<String>> {
+    /// The text without its origins, in the memory of another text; `None` if the body cannot write it so.
+    fn plain_text(
+        &self,
+        variables: &Variables,
+        scope: &Arc<Scope>,
+        memory: String,
+    ) -> Result<Option<String>> {
         let rendering = self.rendering(scope);
         let text = self.body.admit(variables, &rendering).and_then(|_| {
             validation_error(&self.prompt, scope)?;
-            meter::render(self.files.config.limits.render_seconds, || self.body.text(&rendering.writing))
-                .transpose()
+            let seconds = self.files.config.limits.render_seconds;
+            meter::render(seconds, || self.body.text(&rendering.writing, memory)).transpose()
         });
         text.map_err(|error| self.explained(error))
     }

@@ -53,11 +53,16 @@ pub(super) fn render(template: &Template, values: Values<'_>, limit: usize) -> R
     Ok(running.finish(output))
 }
 
-/// The text of a render alone.
-pub(super) fn render_text(template: &Template, values: Values<'_>, limit: usize) -> Result<String> {
+/// The text of a render alone, in the memory of another text.
+pub(super) fn render_text(
+    template: &Template,
+    values: Values<'_>,
+    limit: usize,
+    memory: String,
+) -> Result<String> {
     let running = Running::new(template, values, limit);
-    let (text, fuel) =
-        running.during(|environment, main, options| environment.render_text_for(main, &running, options))?;
+    let (text, fuel) = running
+        .during(|environment, main, options| environment.render_text_for(main, &running, options, memory))?;
     meter::set_steps_left(fuel);
     Ok(text)
 }
