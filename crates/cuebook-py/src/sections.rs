@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cuebook::source::Source;
 use cuebook::template::dollar::{self, Fault, Missing, StandaloneTemplate};
+use cuebook::template::engine::Output;
 use cuebook::template::sink::Writer;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -33,16 +34,14 @@ impl Template {
         self.alone.template().placeholders().to_vec()
     }
 
-    /// The parts of the filled text. The values are texts. A name without a value is a `KeyError`, as in `string.Template`.
+    /// The filled text. The values are texts. A name without a value is a `KeyError`, as in `string.Template`.
+    fn text(&self, values: &Bound<'_, PyDict>) -> PyResult<String> {
+        Ok(self.filled(values)?.text)
+    }
+
+    /// The parts of the filled text.
     fn fill(&self, values: &Bound<'_, PyDict>) -> PyResult<Vec<Part>> {
-        let value = |name: &str| values.get_item(name).ok().flatten()?.extract().ok().map(Json::String);
-        let output = self.alone.render(usize::MAX, value).map_err(|fault| match fault {
-            Fault::Missing { name, .. } => PyKeyError::new_err(name),
-            Fault::Invalid { line, column, .. } => {
-                PyValueError::new_err(format!("Invalid placeholder in string: line {line}, col {column}"))
-            }
-            other => PyValueError::new_err(other.to_string()),
-        })?;
+        let output = self.filled(values)?;
         let ends = output.pieces.iter().map(|piece| piece.start as usize).skip(1).chain([output.text.len()]);
         let parts = output.pieces.iter().zip(ends).map(|(piece, end)| {
             let text = output.text[piece.start as usize..end].to_owned();
@@ -68,6 +67,17 @@ impl Template {
 }
 
 impl Template {
+    fn filled(&self, values: &Bound<'_, PyDict>) -> PyResult<Output> {
+        let value = |name: &str| values.get_item(name).ok().flatten()?.extract().ok().map(Json::String);
+        self.alone.render(usize::MAX, value).map_err(|fault| match fault {
+            Fault::Missing { name, .. } => PyKeyError::new_err(name),
+            Fault::Invalid { line, column, .. } => {
+                PyValueError::new_err(format!("Invalid placeholder in string: line {line}, col {column}"))
+            }
+            other => PyValueError::new_err(other.to_string()),
+        })
+    }
+
     /// The line of an offset in the author's text, from 1.
     fn line(&self, at: usize) -> usize {
         let source: &Arc<Source> = self.alone.template().source();

@@ -128,6 +128,12 @@ def accepts_keyword(function: Callable[..., Any], name: str) -> bool:
     return found is None or any(one.name == name and one.kind in kinds or one.kind is one.VAR_KEYWORD for one in found)
 
 
+@functools.lru_cache(maxsize=256)
+def accepted_keywords(function: Callable[..., Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the names that a function takes as keyword arguments."""
+    return tuple(name for name in names if accepts_keyword(function, name))
+
+
 def callable_requires_positional_argument(function: Callable[..., Any]) -> bool:
     """Whether a function cannot be called without a positional argument."""
     found = _parameters(function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,12 +21,14 @@ from ._base import (
 )
 from ._disclosure import create_open_sections_handler, create_read_section_handler, summary_suffix
 from ._registry import RegistrySnapshot, SectionNode
-from ._section import Part, frame, parts_of
+from ._section import Attributed, frame, parts_of
 from ._tool import SkillMount, Tool
 
 if TYPE_CHECKING:
     from ._overrides import SectionOverride, ToolOverride
 
+#: What is between two sections.
+_GAP = Attributed.of([frame("\n\n", "heading")])
 _COLOURS = {"value": "#fde68a80", "hook": "#fbcfe880", "frame": "#d1d5db80"}
 
 
@@ -49,10 +52,29 @@ class RenderedPrompt(Generic[OutputT]):
     _tools: tuple[Tool[Any, Any], ...] = ()
     _skills: tuple[SkillMount, ...] = ()
     _tool_param_descriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    spans: tuple[Span, ...] = ()
+    #: The texts of sections, each with what it is called if it has no parts, and its section.
+    _written: tuple[tuple[str, str, SectionPath], ...] = field(default=(), repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.text
+
+    @functools.cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """Where its characters came from."""
+        spans: list[Span] = []
+        at = 0
+        for text, label, path in self._written:
+            dotted = ".".join(path)
+            for part in parts_of(text, label):
+                origin: dict[str, Any] = {"kind": part.kind}
+                if part.kind == "value":
+                    origin["variables"] = [{"path": part.label, "layer": "caller"}]
+                elif part.line is not None:
+                    origin["line"] = part.line
+                end = at + len(part.text)
+                spans.append(Span(at, end, part.text, part.kind, part.label, origin, dotted))
+                at = end
+        return tuple(spans)
 
     def _repr_html_(self) -> str:
         shown = (
@@ -130,7 +152,7 @@ class PromptRenderer:
         """Renders the tree."""
         lookup = dict(param_lookup or {})
         shown: dict[SectionPath, SectionVisibility] = {}
-        parts: list[tuple[Part, SectionNode[Any]]] = []
+        written: list[tuple[str, str, SectionPath]] = []
         tools: list[Tool[Any, Any]] = []
         skills: list[SkillMount] = []
         hidden: SectionPath | None = None
@@ -143,16 +165,19 @@ class PromptRenderer:
                 continue
             visibility = node.section.effective_visibility(None, params, session=session, path=node.path)
             shown[node.path] = visibility
-            written = parts_of(self._text(node, params, visibility, overrides or {}), type(node.section).__name__)
+            section_text = self._text(node, params, visibility, overrides or {})
+            if section_text and written:
+                written.append((_GAP, "", node.path))
+            if section_text:
+                written.append((section_text, type(node.section).__name__, node.path))
             if visibility is SectionVisibility.SUMMARY:
                 hidden = node.path
-                written = [*written, frame(summary_suffix(self._registry, node), "suffix")] if written else []
+                if section_text:
+                    suffix = frame(summary_suffix(self._registry, node), "suffix")
+                    written.append((Attributed.of([suffix]), "", node.path))
             else:
                 tools += node.section.tools()
                 skills += node.section.skills()
-            if written:
-                before = [frame("\n\n", "heading")] if parts else []
-                parts += [(part, node) for part in (*before, *written)]
         said = tool_overrides or {}
         described = [_described(tool, said.get(tool.name)) for tool in tools]
         fields = {
@@ -161,9 +186,9 @@ class PromptRenderer:
             if tool.name in said and tool.accepts_overrides and said[tool.name].param_descriptions
         }
         described += self._openers(shown, lookup, session)
-        text, spans = _joined(parts)
+        text = "".join(one for one, _, _ in written)
         return RenderedPrompt(
-            text, self._structured_output, None, descriptor, tuple(described), tuple(skills), fields, spans
+            text, self._structured_output, None, descriptor, tuple(described), tuple(skills), fields, tuple(written)
         )
 
     def _text(
@@ -232,17 +257,3 @@ def _described(tool: Tool[Any, Any], override: ToolOverride | None) -> Tool[Any,
     if override is None or override.description in (None, tool.description) or not tool.accepts_overrides:
         return tool
     return tool.copy(description=override.description)
-
-
-def _joined(parts: Sequence[tuple[Part, SectionNode[Any]]]) -> tuple[str, tuple[Span, ...]]:
-    spans, at = [], 0
-    for part, node in parts:
-        end, dotted = at + len(part.text), ".".join(node.path)
-        origin: dict[str, Any] = {"kind": part.kind}
-        if part.kind == "value":
-            origin["variables"] = [{"path": part.label, "layer": "caller"}]
-        elif part.line is not None:
-            origin["line"] = part.line
-        spans.append(Span(at, end, part.text, part.kind, part.label, origin, dotted))
-        at = end
-    return "".join(part.text for part, _ in parts), tuple(spans)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +15,7 @@ from ._base import (
     PromptValidationError,
     SectionPath,
     SectionVisibility,
-    accepts_keyword,
+    accepted_keywords,
     normalize_component_key,
     normalize_enabled_predicate,
     normalize_visibility_selector,
@@ -38,16 +39,30 @@ class Part(NamedTuple):
 
 
 class Attributed(str):
-    """A text that knows its parts."""
+    """A text that knows its parts, and makes them when they are first asked for."""
 
-    parts: list[Part]
+    _make: Callable[[], list[Part]]
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Attributed:
         """The text of parts."""
-        made = cls("".join(part.text for part in parts))
-        made.parts = list(parts)
+        made = list(parts)
+        return cls.later("".join(part.text for part in made), lambda: made)
+
+    @classmethod
+    def later(cls, text: str, make: Callable[[], list[Part]]) -> Attributed:
+        """A text and what makes its parts."""
+        made = cls(text)
+        made._make = make
         return made
+
+    @functools.cached_property
+    def parts(self) -> list[Part]:
+        """The parts."""
+        return self._make()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Attributed.of, (self.parts,))
 
 
 def frame(text: str, label: str) -> Part:
@@ -133,6 +148,8 @@ class Section(GenericParamsSpecializer[ParamsT]):
     ) -> SectionVisibility:
         """How much of it shows: what is given, what the session sets, or what it says itself."""
         chosen = override or get_session_visibility_override(session, path)
+        if chosen is None and isinstance(self.visibility, SectionVisibility):
+            chosen = self.visibility
         chosen = chosen or normalize_visibility_selector(self.visibility, self.params_type)(params, session)
         if chosen is SectionVisibility.SUMMARY and self.summary is None:
             said = f"SUMMARY visibility requested for section '{self.key}' but no summary template is defined."
@@ -172,8 +189,8 @@ class Section(GenericParamsSpecializer[ParamsT]):
         """Its heading, its body and the examples of its tools."""
         # A subclass takes what it needs: `def render_body(self, params, *, path)` is enough.
         given: dict[str, Any] = {"visibility": visibility, "path": path, "session": session}
-        taken = {name: value for name, value in given.items() if accepts_keyword(type(self).render_body, name)}
-        body = self.render_body(params, **taken)
+        taken = accepted_keywords(type(self).render_body, tuple(given))
+        body = self.render_body(params, **{name: given[name] for name in taken})
         return self._whole(body, depth, number, path)
 
     def render_override(
@@ -184,13 +201,15 @@ class Section(GenericParamsSpecializer[ParamsT]):
         raise PromptRenderError(said, section_path=path, dataclass_type=self.params_type)
 
     def _whole(self, body: str, depth: int, number: str, path: SectionPath) -> Attributed:
-        parts = [frame(self.format_heading(depth, number, path), "heading")]
-        if body:
-            parts += [frame("\n\n", "heading"), *parts_of(body, f"{type(self).__name__}.render_body")]
-        examples = self.render_tool_examples()
-        if examples:
-            parts.append(frame(f"\n\n{examples}", "examples"))
-        return Attributed.of(parts)
+        heading, examples = self.format_heading(depth, number, path), self.render_tool_examples()
+        before, after = "\n\n" if body else "", f"\n\n{examples}" if examples else ""
+
+        def parts() -> list[Part]:
+            body_parts = parts_of(body, f"{type(self).__name__}.render_body")
+            frames = [frame(heading, "heading"), frame(before, "heading"), frame(after, "examples")]
+            return [part for part in (*frames[:2], *body_parts, frames[2]) if part.text]
+
+        return Attributed.later("".join((heading, before, body, after)), parts)
 
     def placeholder_names(self) -> set[str]:
         """The names that its template reads."""
@@ -285,15 +304,24 @@ class MarkdownSection(Section[ParamsT]):
             said = "Section params must be a dataclass instance."
             raise PromptRenderError(said, section_path=path, dataclass_type=self.params_type)
         template = self._template(text)
-        known = {one.name for one in dataclasses.fields(params)} if params is not None else set()
+        known = _field_names(type(params)) if params is not None else ()
         values = {name: str(getattr(params, name)) for name in template.placeholders if name in known}
         try:
-            filled = template.fill(values)
+            filled = template.text(values)
         except KeyError as error:
             said = "Missing placeholder during render."
             raise PromptRenderError(said, placeholder=str(error.args[0])) from error
         place = ".".join(path) or self.key
-        return Attributed.of([
-            Part(one, "literal", f"{place}:{line}", line) if name is None else Part(one, "value", name, line)
-            for one, name, line in filled
-        ])
+
+        def parts() -> list[Part]:
+            return [
+                Part(one, "literal", f"{place}:{line}", line) if name is None else Part(one, "value", name, line)
+                for one, name, line in template.fill(values)
+            ]
+
+        return Attributed.later(filled, parts)
+
+
+@functools.lru_cache(maxsize=256)
+def _field_names(kind: type) -> frozenset[str]:
+    return frozenset(one.name for one in dataclasses.fields(kind))
