@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use cuebook_template::{
-    Cause, Environment, Exceeded, Foreign, Found, Framed, Given, Host, HostResult, Including, Mark, Options,
-    Output, Path, Result, Style, Template,
+    Cause, Environment, Error, Exceeded, Foreign, Found, Framed, Given, Host, HostResult, Including, Mark,
+    Options, Output, Path, Result, Style, Template,
 };
 use serde_json::{Value as Json, json};
 
@@ -51,21 +51,54 @@ impl Host for Program {
     }
 }
 
-fn render(env: &Environment, text: &str) -> Result<Output> {
+fn program(env: &Environment) -> Program {
     let part = |name: &str, text: &str| Arc::new(env.compile(name, text).expect("a valid part"));
-    let host = Program {
+    Program {
         variables: json!({"names": ["Ada", "Bo"], "n": null, "t": true}),
         parts: vec![
             ("main/part", part("part", "[{% include 'leaf' %}]")),
             ("part/leaf", part("leaf", "{{ names[0] }}")),
         ],
-    };
+    }
+}
+
+fn render(env: &Environment, text: &str) -> Result<Output> {
     let template = env.compile("main", text)?;
-    env.render_for(&template, &host, Options::default())
+    env.render_for(&template, &program(env), Options::default())
 }
 
 fn text(env: &Environment, source: &str) -> String {
     render(env, source).expect("it renders").text().to_owned()
+}
+
+#[test]
+fn the_text_alone_is_the_text_of_a_render() {
+    let env = Environment::new();
+    let sources = [
+        "a{{ names[0] }}b{{ n }}{{ '' }}{{ 'c' }}{{ names|join('-')|upper }}",
+        "{% for name in names %}{{ loop.index }}{{ name }}{% endfor %}{{ 'ä' * 300 }}",
+        "{% set x %}<{{ names[1] }}>{% endset %}{{ x }}{{ x[1:] ~ x }}",
+        "{% macro m(a) %}({{ a }}){% endmacro %}{{ m(names[0]) }}{{ m(m('x')) }}",
+        "{% include 'part' %}{% set who = names[0] %}{% include 'other:greeting' %}",
+        "{% block b %}{% filter upper %}{{ t }}{% endfilter %}{% endblock %}{{ self.b() }}",
+        "{{ names[0] }}{{ 1 // 0 }}",
+    ];
+    let mut memory = "the text of another render".to_owned();
+    for source in sources {
+        let template = env.compile("main", source).expect("it is valid");
+        let taken = std::mem::take(&mut memory);
+        let alone = env.render_text_for(&template, &program(&env), Options::default(), taken);
+        match (alone, render(&env, source)) {
+            (Ok((text, fuel)), Ok(whole)) => {
+                assert_eq!((text.as_str(), fuel), (whole.text(), whole.fuel()), "{source}");
+                memory = text;
+            }
+            (alone, whole) => {
+                let message = |error: Error| error.to_string();
+                assert_eq!(alone.map_err(message).err(), whole.map_err(message).err(), "{source}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -240,7 +240,8 @@ class MarkdownSection(Section[ParamsT]):
     def __init__(self, *, title: str, template: str, key: str, **more: Any) -> None:
         super().__init__(title=title, key=key, **more)
         self.template = template
-        self._compiled: dict[str, Template] = {}
+        #: Templates by their text, with the names of their placeholders.
+        self._compiled: dict[str, tuple[Template, tuple[str, ...]]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_compiled": {}}
@@ -253,7 +254,7 @@ class MarkdownSection(Section[ParamsT]):
         return self.template
 
     def placeholder_names(self) -> set[str]:
-        return set(self._template(self.template).placeholders)
+        return set(self._template(self.template)[1])
 
     def render_body(
         self,
@@ -293,19 +294,20 @@ class MarkdownSection(Section[ParamsT]):
         }
         return type(self)(**given)
 
-    def _template(self, text: str) -> Template:
+    def _template(self, text: str) -> tuple[Template, tuple[str, ...]]:
         found = self._compiled.get(text)
         if found is None:
-            found = self._compiled[text] = Template(self.key, text)
+            template = Template(self.key, text)
+            found = self._compiled[text] = (template, tuple(template.placeholders))
         return found
 
     def _filled(self, text: str, params: Any, path: SectionPath) -> Attributed:
         if params is not None and (isinstance(params, type) or not dataclasses.is_dataclass(params)):
             said = "Section params must be a dataclass instance."
             raise PromptRenderError(said, section_path=path, dataclass_type=self.params_type)
-        template = self._template(text)
+        template, names = self._template(text)
         known = _field_names(type(params)) if params is not None else ()
-        values = {name: str(getattr(params, name)) for name in template.placeholders if name in known}
+        values = {name: str(getattr(params, name)) for name in names if name in known}
         try:
             filled = template.text(values)
         except KeyError as error:
