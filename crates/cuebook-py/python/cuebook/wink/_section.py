@@ -306,7 +306,8 @@ class MarkdownSection(Section[ParamsT]):
             said = "Section params must be a dataclass instance."
             raise PromptRenderError(said, section_path=path, dataclass_type=self.params_type)
         template, names = self._template(text)
-        known = _field_names(type(params)) if params is not None else ()
+        kind: Any = type(params)
+        known = _field_names(kind) if params is not None else ()
         values = {name: str(getattr(params, name)) for name in names if name in known}
         try:
             filled = template.text(values)
