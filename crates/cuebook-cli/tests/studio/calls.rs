@@ -148,7 +148,7 @@ fn the_live_line_needs_the_token_and_answers_calls() {
 #[test]
 fn the_page_comes_with_a_strict_policy() {
     let studio = Studio::of(GREETING, &[]);
-    for part in ["/", "/app.js", "/app.css"] {
+    for part in ["/", "/app.js", "/line.js", "/app.css"] {
         let (status, head, _) =
             studio.send(&format!("GET {part} HTTP/1.1\r\nHost: localhost:{}\r\n", studio.port), "");
         assert_eq!(status, 200, "{part}");
@@ -156,6 +156,12 @@ fn the_page_comes_with_a_strict_policy() {
             ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "no-referrer", "nosniff"]
         {
             assert!(head.contains(wanted), "{part}: {wanted} in {head}");
+        }
+        // Together they keep other pages away from the memory of this one.
+        for name in
+            ["opener-policy: same-origin", "embedder-policy: require-corp", "resource-policy: same-origin"]
+        {
+            assert!(head.contains(&format!("cross-origin-{name}")), "{part}: {name} in {head}");
         }
         assert!(!head.contains("unsafe") && !head.to_lowercase().contains("access-control"), "{head}");
     }

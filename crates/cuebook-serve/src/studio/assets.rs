@@ -10,6 +10,8 @@ use axum::response::Response;
 
 const PAGE: &str = include_str!("../../studio/assets/index.html");
 const SCRIPT: &[u8] = include_bytes!("../../studio/assets/app.js.gz");
+/// The worker with the web socket of the page.
+const LINE: &[u8] = include_bytes!("../../studio/assets/line.js.gz");
 const STYLE: &[u8] = include_bytes!("../../studio/assets/app.css.gz");
 
 /// The place in the page for the nonce of its styles.
@@ -24,7 +26,7 @@ fn policy(nonce: &str) -> String {
 }
 
 pub(super) fn is_known(path: &str) -> bool {
-    matches!(path, "/" | "/app.js" | "/app.css")
+    matches!(path, "/" | "/app.js" | "/line.js" | "/app.css")
 }
 
 /// The part at a path that [`is_known`].
@@ -32,6 +34,7 @@ pub(super) fn response(path: &str) -> Response {
     let nonce = nonce();
     let (body, kind, is_compressed) = match path {
         "/app.js" => (Body::from(SCRIPT), "text/javascript; charset=utf-8", true),
+        "/line.js" => (Body::from(LINE), "text/javascript; charset=utf-8", true),
         "/app.css" => (Body::from(STYLE), "text/css; charset=utf-8", true),
         _ => (Body::from(PAGE.replace(NONCE, &nonce)), "text/html; charset=utf-8", false),
     };
@@ -43,6 +46,8 @@ pub(super) fn response(path: &str) -> Response {
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-store"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        // With the one above, the page may share memory with its worker.
+        (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
@@ -110,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_parts_are_small_enough() {
-        let all = SCRIPT.len() + STYLE.len() + PAGE.len();
+        let all = SCRIPT.len() + LINE.len() + STYLE.len() + PAGE.len();
         assert!(all <= 350 * 1024, "{all} bytes");
     }
 }

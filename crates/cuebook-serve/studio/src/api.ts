@@ -1,5 +1,8 @@
 // Calls of the server. Each is a POST request with the token from the address.
 
+import type { FromLine, ToLine } from "./line";
+import { Slot } from "./slot";
+
 export interface Failure {
   message: string;
   code?: string;
@@ -58,11 +61,14 @@ interface Asked { id: number; text: string; done: (document: unknown) => void; f
 
 /**
  * A web socket for what is asked at every key, and for calls that wait. Its answers arrive some milliseconds sooner than those of `call`,
- * and a call that waits takes none of the six connections that a browser opens to the server for all tabs.
+ * and a call that waits takes none of the six connections that a browser opens to the server for all tabs. A worker has it (`line.ts`).
  */
 class Live {
-  private socket: WebSocket | null = null;
+  private worker: Worker | null = null;
+  private slot: Slot | null = null;
+  private state: "closed" | "opening" | "open" = "closed";
   private opened: Promise<boolean> = Promise.resolve(false);
+  private settle: (isOpen: boolean) => void = () => {};
   private last = 0;
   private sent = new Map<number, Asked>();
   /** Of the calls at every key, the server works on one at a time. One that has not been sent when another comes is dropped for that one. */
@@ -71,8 +77,8 @@ class Live {
 
   /** Whether a call would be sent now. Opens the socket if there is none. */
   isOpen(): boolean {
-    if (this.socket === null) this.open();
-    return this.socket?.readyState === WebSocket.OPEN;
+    if (this.state === "closed") this.open();
+    return this.state === "open";
   }
 
   /** Waits until calls can be sent; false if they cannot. */
@@ -88,6 +94,8 @@ class Live {
       this.next?.lost();
       this.next = asked;
       this.sendKey();
+      // In the frame that shows the key.
+      requestAnimationFrame(() => this.look());
     });
   }
 
@@ -100,32 +108,62 @@ class Live {
 
   private send(asked: Asked) {
     this.sent.set(asked.id, asked);
-    this.socket?.send(asked.text);
+    this.post({ text: asked.text });
+  }
+
+  private post(message: ToLine) {
+    this.worker?.postMessage(message);
   }
 
   private open() {
-    const socket = (this.socket = new WebSocket(`ws://${location.host}/api/live`, ["cuebook", token()]));
-    this.opened = new Promise((done) => {
-      socket.addEventListener("open", () => done(true));
-      socket.addEventListener("close", () => done(false));
-    });
-    socket.onmessage = ({ data }) => {
-      const { id, document, error } = JSON.parse(data as string);
-      const asked = this.sent.get(id);
-      this.sent.delete(id);
-      if (id === this.key) {
-        this.key = null;
-        this.sendKey();
-      }
-      if (error) asked?.failed(new CallError(error, 422));
-      else asked?.done(document);
-    };
-    socket.onclose = () => {
-      const left = [...this.sent.values(), this.next];
-      this.sent.clear();
-      this.key = this.next = this.socket = null;
-      for (const asked of left) asked?.lost();
-    };
+    this.state = "opening";
+    this.opened = new Promise((done) => (this.settle = done));
+    if (!this.worker) {
+      this.worker = new Worker("/line.js");
+      this.worker.onmessage = ({ data }: MessageEvent<FromLine>) => this.hear(data);
+      this.worker.onerror = () => {
+        this.worker = null;
+        this.closed();
+      };
+      if (crossOriginIsolated) this.slot = new Slot();
+    }
+    this.post({ url: `ws://${location.host}/api/live`, protocols: ["cuebook", token()], buffer: this.slot?.buffer ?? null });
+  }
+
+  private hear(message: FromLine) {
+    this.look();
+    if (message.event === "open") {
+      this.state = "open";
+      this.settle(true);
+    } else if (message.event === "closed") this.closed();
+    else if (message.text !== undefined) this.receive(message.text);
+  }
+
+  /** Takes the answer out of the slot, if there is one. */
+  private look() {
+    const answer = this.slot?.take();
+    if (answer) this.receive(answer);
+  }
+
+  private receive(answer: string) {
+    const { id, document, error } = JSON.parse(answer);
+    const asked = this.sent.get(id);
+    this.sent.delete(id);
+    if (id === this.key) {
+      this.key = null;
+      this.sendKey();
+    }
+    if (error) asked?.failed(new CallError(error, 422));
+    else asked?.done(document);
+  }
+
+  private closed() {
+    const left = [...this.sent.values(), this.next];
+    this.sent.clear();
+    this.key = this.next = null;
+    this.state = "closed";
+    this.settle(false);
+    for (const asked of left) asked?.lost();
   }
 }
 
