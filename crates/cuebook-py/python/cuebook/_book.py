@@ -230,15 +230,20 @@ class Book:
         >>> Book(".").render_batch("general_system", [{"agent_name": name} for name in ("Rumi", "Ada")])[1].count("Ada")
         1
         """
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
+        if errors not in ("raise", "return"):
+            raise ValueError(f"errors must be 'raise' or 'return', not {errors!r}")
         native, circumstances = self._native, dict(context or {})
         table = native.render_table(prompt_id, rows, circumstances, allow_unknown, threads)
         if table is not None:
             return table
         if TYPE_CHECKING:
             assert isinstance(rows, Iterable)
-        if not hasattr(rows, "__iter__"):
-            raise TypeError(f"rows must be a table or dicts, not {type(rows).__name__}")
-        done = native.render_rows(prompt_id, [dict(row) for row in rows], circumstances, allow_unknown, threads)
+        if not hasattr(rows, "__iter__") or hasattr(rows, "keys") or isinstance(rows, (str, bytes)):
+            raise TypeError(f"rows must be a table or dicts in a list, not {type(rows).__name__}")
+        given = [_row(number, row) for number, row in enumerate(rows)]
+        done = native.render_rows(prompt_id, given, circumstances, allow_unknown, threads)
         if errors == "raise":
             for number, text in enumerate(done):
                 if isinstance(text, CuebookError):
@@ -564,7 +569,8 @@ class Book:
 
         if name not in self._tools:
             near = _native.nearest(name, list(self._tools))
-            hint = f"did you mean `{near[0]}`?" if near else f"the tools are {', '.join(self._tools) or 'none'}"
+            known = f"the tools are {', '.join(self._tools)}" if self._tools else "register it with @book.tool"
+            hint = f"did you mean `{near[0]}`?" if near else known
             raise errors.InvokerError(f"no function is registered for the tool `{name}`", code="CB730", hint=hint)
         return call_tool(self._tools[name], dict(arguments or {}))
 
@@ -600,6 +606,13 @@ class Book:
 
     def _path(self, path: str | os.PathLike[str]) -> str:
         return os.path.join(self._root, os.fspath(path))
+
+
+def _row(number: int, row: Any) -> dict[str, Any]:
+    try:
+        return dict(row)
+    except (TypeError, ValueError):
+        raise TypeError(f"rows[{number}] must be a dict, not {type(row).__name__}") from None
 
 
 def _joined(variables: Mapping[str, Any] | None, more: dict[str, Any]) -> dict[str, Any]:

@@ -97,8 +97,16 @@ def test_columns_are_checked_once(shows: Book) -> None:
         shows.render_batch("greeting", twice)
     with pytest.raises(PromptNotFoundError):
         shows.render_batch("greting", pa.table({"name": ["Ada"]}))
-    with pytest.raises(TypeError, match="a table or dicts"):
-        shows.render_batch("greeting", 7)  # type: ignore[call-overload]
+    untyped: Any = shows
+    for wrong in (7, "Ada", {"name": "Ada"}, None):
+        with pytest.raises(TypeError, match="must be a table or dicts in a list, not"):
+            untyped.render_batch("greeting", wrong)
+    with pytest.raises(TypeError, match=r"rows\[1\] must be a dict, not int"):
+        untyped.render_batch("greeting", [{"name": "Ada"}, 7])
+    wrong_options: list[dict[str, Any]] = [{"threads": 0}, {"threads": -1}, {"errors": "rase"}]
+    for more in wrong_options:
+        with pytest.raises(ValueError, match=f"{[*more][0]} must be"):
+            untyped.render_batch("greeting", [{"name": "Ada"}], **more)
 
 
 def test_tables_of_pandas_and_polars_are_read(shows: Book) -> None:
