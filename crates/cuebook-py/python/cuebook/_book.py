@@ -618,6 +618,8 @@ def _row(number: int, row: Any) -> dict[str, Any]:
 def _joined(variables: Mapping[str, Any] | None, more: dict[str, Any]) -> dict[str, Any]:
     if variables is None:
         return more
+    if not more:
+        return variables if type(variables) is dict else dict(variables)
     twice = [name for name in more if name in variables]
     if twice:
         raise TypeError(f"the variable {twice[0]!r} is in `variables` and is a keyword argument")
