@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use cuebook::hooks::Hooks;
 use cuebook::items::Spaces;
 use cuebook::variables::{FixedClock, UnknownVariables};
-use cuebook::{Book as Prompts, Context, Variables};
+use cuebook::{Book as Prompts, Context, Freshness, Variables};
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_lab::explain::Explanation;
 use cuebook_run::DirectiveTools;
@@ -32,9 +33,19 @@ pub struct Book {
     globals: Map<String, Json>,
     env: Vec<String>,
     clock: Option<FixedClock>,
+    freshness: Freshness,
     pub launcher: Launcher,
     by_id: OnceLock<Arc<Prompts>>,
     by_path: OnceLock<Arc<Prompts>>,
+}
+
+/// When a book looks for changed files, by the seconds between two looks. A time that no program lives to see is never.
+fn freshness(seconds: Option<f64>) -> Freshness {
+    match seconds.map(Duration::try_from_secs_f64) {
+        None | Some(Ok(Duration::ZERO)) => Freshness::EveryRender,
+        Some(Ok(seconds)) => Freshness::AtMostEvery(seconds),
+        Some(Err(_)) => Freshness::Manual,
+    }
 }
 
 /// The program that starts sandboxed hooks: a Python that loads this library and nothing else.
@@ -81,7 +92,7 @@ impl Book {
     pub fn make(&self) -> Prompts {
         let book = Prompts::open(&self.root).with_spaces(self.spaces()).with_env(self.env.iter().cloned());
         let hooks = cuebook_hooks::hooks(book.library().clone(), self.launcher.clone());
-        let mut book = book.with_directive_tools(DirectiveTools);
+        let mut book = book.with_directive_tools(DirectiveTools).with_freshness(self.freshness);
         if let Some(clock) = &self.clock {
             book = book.with_clock(clock.clone());
         }
@@ -157,7 +168,7 @@ pub fn unknown(allowed: bool) -> UnknownVariables {
 #[pymethods]
 impl Book {
     #[new]
-    #[pyo3(signature = (root, *, user, functions, globals, env, clock, python, folder))]
+    #[pyo3(signature = (root, *, user, functions, globals, env, clock, look_every, python, folder))]
     #[expect(clippy::too_many_arguments, reason = "the Python class passes its fields by name")]
     fn new(
         py: Python<'_>,
@@ -167,6 +178,7 @@ impl Book {
         globals: &Bound<'_, PyDict>,
         env: Vec<String>,
         clock: Option<&str>,
+        look_every: Option<f64>,
         python: &str,
         folder: &str,
     ) -> PyResult<Book> {
@@ -177,10 +189,16 @@ impl Book {
             globals: values::members(globals)?,
             env,
             clock: clock.map(FixedClock::at).transpose().or_raise(py)?,
+            freshness: freshness(look_every),
             launcher: launcher(python, folder),
             by_id: OnceLock::new(),
             by_path: OnceLock::new(),
         })
+    }
+
+    /// Looks for changed files at the next render of each prompt.
+    fn refresh(&self) {
+        [&self.by_id, &self.by_path].into_iter().filter_map(OnceLock::get).for_each(|book| book.refresh());
     }
 
     /// Renders a prompt.

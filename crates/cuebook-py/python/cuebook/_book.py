@@ -88,12 +88,18 @@ class Book:
         globals: Mapping[str, Any] | None = None,
         user: str | os.PathLike[str] | None = None,
         clock: str | None = None,
+        look_every: float | None = None,
     ) -> None:
         """Opens a project.
 
         `env` names environment variables that prompts may read. `globals` are values that every template finds. `user` is the folder of
         your keys and items instead of the usual one. `clock` is a fixed time, such as `2026-02-20T15:30:00+09:00[Asia/Tokyo]`.
+
+        The book looks for changed files before every render. With `look_every` it looks at most once in so many seconds, and with
+        `look_every=float("inf")` only after `refresh()`.
         """
+        if look_every is not None and not look_every >= 0:
+            raise ValueError(f"look_every must be 0 seconds or more, not {look_every}")
         self._root = os.path.abspath(path)
         if not os.path.isdir(self._root):
             said = f"the project {self._root} is not a directory"
@@ -103,12 +109,17 @@ class Book:
             "globals": dict(globals or {}),
             "user": os.fspath(user) if user is not None else None,
             "clock": clock,
+            "look_every": look_every,
         }
         self._functions: Functions = []
         self._tools: dict[str, Callable[..., Any]] = {}
         self._native_book: _native.Book | None = None
         _books.add(self)
         self._native  # A wrong clock or global is an error of this line.
+
+    def refresh(self) -> None:
+        """Looks for changed files at the next render of each prompt, whatever `look_every` is."""
+        self._native.refresh()
 
     @property
     def root(self) -> Path:

@@ -69,9 +69,11 @@ class Book:
         globals: dict[str, Any],
         env: list[str],
         clock: str | None,
+        look_every: float | None,
         python: str,
         folder: str,
     ) -> Book: ...
+    def refresh(self) -> None: ...
     def render(
         self, prompt: str, variables: dict[str, Any], context: dict[str, Any] | None, is_path: bool, allow_unknown: bool
     ) -> Rendered: ...

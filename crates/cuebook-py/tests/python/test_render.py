@@ -103,6 +103,23 @@ def test_a_changed_file_is_seen(book: Book) -> None:
     assert book.render("greeting", name="Ada").text == "Bye Ada"
 
 
+def test_a_book_looks_for_changes_when_it_should(project: Project) -> None:
+    root = project({"prompts/p/template.md": "old"})
+    always, patient, manual = Book(root), Book(root, look_every=1e6), Book(root, look_every=float("inf"))
+    copy: Book = pickle.loads(pickle.dumps(manual))
+    kept = [patient, manual, copy]
+    assert {book.render("p").text for book in (always, *kept)} == {"old"}
+    (Path(root) / "prompts/p/template.md").write_text("changed")
+    assert always.render("p").text == Book(root, look_every=0).render("p").text == "changed"
+    assert {book.render("p").text for book in kept} == {"old"}
+    for book in kept:
+        book.refresh()
+    assert {book.render("p").text for book in kept} == {"changed"}
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="look_every must be 0 seconds or more"):
+            Book(root, look_every=wrong)
+
+
 def test_rendered_survives_pickle(book: Book) -> None:
     rendered = book.render("reply", question="Why?")
     copy: Rendered = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(rendered))))
