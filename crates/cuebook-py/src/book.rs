@@ -39,7 +39,7 @@ pub struct Book {
     by_path: OnceLock<Arc<Prompts>>,
 }
 
-/// When a book looks for changed files, by the seconds between two looks. A time that no program lives to see is never.
+/// When a book looks for changed files, by the seconds between two looks. Seconds that a `Duration` cannot hold, such as infinity, mean never.
 fn freshness(seconds: Option<f64>) -> Freshness {
     match seconds.map(Duration::try_from_secs_f64) {
         None | Some(Ok(Duration::ZERO)) => Freshness::EveryRender,
