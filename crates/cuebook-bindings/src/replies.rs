@@ -2,7 +2,10 @@
 
 use cuebook::chat::reply::{self, Reply};
 use cuebook::chat::wire::Api;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::Result;
+#[cfg(feature = "full")]
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+#[cfg(feature = "full")]
 use cuebook_agent::{Halt, ModelFailure};
 use serde_json::{Value as Json, json};
 
@@ -26,11 +29,13 @@ pub fn reply_json(api: Api, response: &Json, has_outputs: bool) -> Result<Json> 
 }
 
 /// The failure of a model that a function of the caller asks: such a function retries in its own way.
+#[cfg(feature = "full")]
 pub fn permanent(error: Error) -> ModelFailure {
     ModelFailure { error, again: false, indeterminate: false }
 }
 
 /// Why an agent stopped, as an error.
+#[cfg(feature = "full")]
 pub fn halted(halt: Halt) -> Error {
     match halt {
         Halt::Failed(error) | Halt::Suspended(error) | Halt::Indeterminate(error) => error,

@@ -24,7 +24,6 @@ use serde_json::{Value as Json, json};
 pub use crate::render::Provider;
 pub use cache::{Breakpoint, CachePlan, kept, minimum};
 pub use contributor::Contributor;
-pub(crate) use contributor::shown_label;
 use sent_request::{PartOrigin, SentPart, SentRequest};
 pub use stable::{Basis, Stability, Unstable};
 

@@ -236,7 +236,7 @@ impl Library {
         for path in &self.config()?.library.paths {
             let folder = self.root.join(path);
             let name = self.name(&folder);
-            if !folder.is_dir() {
+            if !folder.is_dir() && !files::has_unsaved(&folder) {
                 return Err(self.missing_folder(&name, path)?);
             }
             if roots.iter().all(|root| root.name != name) {
@@ -449,7 +449,8 @@ impl Library {
     /// Refuses a project whose folder does not exist.
     #[doc(hidden)]
     pub fn check_root(&self) -> Result<()> {
-        if self.root.is_dir() {
+        // `wasm32-unknown-unknown` has no folders.
+        if self.root.is_dir() || cfg!(all(target_arch = "wasm32", target_os = "unknown")) {
             return Ok(());
         }
         let message = match self.root.exists() {

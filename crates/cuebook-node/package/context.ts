@@ -1,43 +1,13 @@
-// What a caller says about a render besides its variables, in the names of the engine.
+// What a caller says about a render besides its variables.
 
-import { UsageError } from "./errors.js";
 import { native } from "./native.js";
+import { namedByEngine } from "./options.js";
 import { toJson } from "./values.js";
 import type { Document, RenderOptions } from "./types.js";
 
-const NAMES: Record<string, string> = {
-  agent: "agent",
-  model: "model",
-  language: "language",
-  session: "session",
-  sessionId: "session_id",
-  sessionState: "session_state",
-  workspacePath: "workspace_path",
-  strict: "strict",
-  visibility: "visibility",
-  overridesTag: "overrides_tag",
-  fit: "fit",
-  withoutHooks: "without_hooks",
-  message: "message",
-};
-
 /** The context of options, with the names that the engine has. */
 export function splitContext(options: RenderOptions): Document {
-  const context: Document = {};
-  for (const [name, value] of Object.entries(options)) {
-    if (name === "allowUnknown" || value === undefined) {
-      continue;
-    }
-    const known = Object.hasOwn(NAMES, name) ? NAMES[name] : undefined;
-    if (known === undefined) {
-      const names = [...Object.keys(NAMES), "allowUnknown"];
-      const [near] = native.nearest(name, names);
-      const hint = near === undefined ? `they are ${names.join(", ")}` : `did you mean \`${near}\`?`;
-      throw new UsageError(`the options have no \`${name}\``, { code: "CB407", hint });
-    }
-    context[known] = value;
-  }
-  return context;
+  return namedByEngine(options, native.nearest);
 }
 
 /** The context of options as JSON. */

@@ -4,49 +4,8 @@ import { call, host, native, register, unregister } from "./native.js";
 import { UsageError, type DiagnosticFields } from "./errors.js";
 import { thrown } from "./failures.js";
 import { toJson } from "./values.js";
+import type { AnthropicBody, GoogleGenAIArguments, OpenAIBody, OpenAIResponsesBody, Wire } from "./bodies.js";
 import type { Document, Found, Message, Reply, Segment, Span, Tokens, ToolDefinition } from "./types.js";
-
-/** The body of a request: an object that a provider's client takes unchanged. */
-export type Wire<Body = Record<string, any>> = Body & {
-  /** What the body leaves out, and why. Not enumerable, so that it is not sent. */
-  readonly notes: DiagnosticFields[];
-};
-
-/** The body for `openai.chat.completions.create(body)`. */
-export interface OpenAIBody {
-  model: string;
-  messages: any[];
-  tools?: any[];
-  response_format?: any;
-  temperature?: number;
-  max_tokens?: number;
-  stream?: false;
-}
-
-/** The body for `openai.responses.create(body)`. */
-export interface OpenAIResponsesBody {
-  model: string;
-  input: any[];
-  tools?: any[];
-  stream?: false;
-}
-
-/** The body for `anthropic.messages.create(body)`. */
-export interface AnthropicBody {
-  model: string;
-  max_tokens: number;
-  messages: any[];
-  system?: any;
-  tools?: any[];
-  stream?: false;
-}
-
-/** The argument of `genai.models.generateContent(argument)`. */
-export interface GoogleGenAIArguments {
-  model: string;
-  contents: any[];
-  config: Record<string, any>;
-}
 
 /** A function behind a tool. It gets one object with the arguments. */
 export type ToolFunction = (values: any) => unknown;

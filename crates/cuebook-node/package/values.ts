@@ -1,5 +1,6 @@
-// Values of JavaScript as JSON texts, which is how they reach the engine.
+// Values of JavaScript as JSON texts, which is how they reach the engine. The package for WebAssembly has this file, too.
 
+import { PromptValidationError } from "./errors.js";
 import type { Variables } from "./types.js";
 
 /** How deep values may be nested. Deeper ones, and those that contain themselves, are refused. */
@@ -167,6 +168,5 @@ function isWellFormed(text: string): boolean {
 }
 
 function refuse(message: string, hint: string): never {
-  const { PromptValidationError } = require("./errors.js") as typeof import("./errors.js");
   throw new PromptValidationError(message, { code: "CB407", hint });
 }

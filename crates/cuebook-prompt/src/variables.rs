@@ -8,6 +8,7 @@ mod changes;
 mod context;
 mod late;
 mod layer;
+mod random;
 mod rich;
 mod scope;
 mod serialize;
@@ -23,6 +24,8 @@ pub use context::{Agent, Clock, Context, FixedClock, HookTexts, SystemClock};
 #[doc(hidden)]
 pub use late::LateScope;
 pub use layer::{Layer, Supplier};
+#[doc(hidden)]
+pub use random::random_bytes;
 #[doc(hidden)]
 pub use rich::RichInputs;
 pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};

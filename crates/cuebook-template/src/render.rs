@@ -27,13 +27,16 @@ use crate::error::{Error, Exceeded, Result};
 use crate::host::Host;
 use crate::names::Few;
 use crate::origin::{Origin, Table};
-use crate::stack::Stack;
+use crate::stack::{CAN_GROW, Stack};
 use crate::template::Template;
 use crate::text::Text;
 use crate::value::{Key, Missing, Printer, Scope, Special, Val, Value, origin_inside};
 
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
+
+/// Without a clock, only fuel limits a render.
+const HAS_CLOCK: bool = cfg!(not(all(target_arch = "wasm32", target_os = "unknown")));
 
 /// Stack that a text of the program has at least, and how much more it gets if it has less.
 pub(crate) const RED_ZONE: usize = 1 << 20;
@@ -128,7 +131,7 @@ impl<'r> Render<'r> {
             units: RefCell::default(),
             left: Cell::new(fuel.min(CLOCK)),
             reserve: Cell::new(fuel - fuel.min(CLOCK)),
-            deadline: env.limits.time.map(|time| Instant::now() + time),
+            deadline: env.limits.time.filter(|_| HAS_CLOCK).map(|time| Instant::now() + time),
             depth: Cell::new(0),
             random: Cell::new(env.seed | 1),
             lenient_slices: Cell::new(false),
@@ -283,7 +286,7 @@ impl<'r> Render<'r> {
         }
         self.depth.set(depth + 1);
         let stack = self.stack.get();
-        let result = match stack.used() > self.env.limits.stack_bytes / 2 {
+        let result = match CAN_GROW && stack.used() > self.env.limits.stack_bytes / 2 {
             false => inside(),
             true => stacker::grow(self.env.limits.stack_bytes + RED_ZONE, || {
                 self.stack.set(Stack::here());

@@ -1,7 +1,11 @@
 //! How much of the stack is in use, so that nested text ends in an error and not in a crash.
 
-/// What reading a template may take, and a render unless its limits say otherwise. A thread of Rust has 2 MB.
-pub(crate) const MAX: usize = 640 * 1024;
+/// What reading a template may take, and a render unless its limits say otherwise. A thread of Rust has 2 MB. A module of WebAssembly
+/// has a part of its stack in its memory, which is all that can be measured, and JavaScript has the rest of about 1 MB.
+pub(crate) const MAX: usize = if cfg!(target_family = "wasm") { 128 << 10 } else { 640 << 10 };
+
+/// Whether the stack can be continued elsewhere.
+pub(crate) const CAN_GROW: bool = cfg!(not(target_family = "wasm"));
 
 /// Where the stack was when something began.
 #[derive(Debug, Clone, Copy)]

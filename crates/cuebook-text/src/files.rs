@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::source::Source;
 
-pub use buffers::{Buffers, has_unsaved, is_unsaved};
+pub use buffers::{Buffers, has_unsaved, is_unsaved, names_in, unsaved_in};
 pub use inside::{open_beneath, read_bytes_inside, read_text_inside, stays_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
@@ -140,8 +140,7 @@ pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) => {
-            let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-            if absent {
+            if is_absent(&error) {
                 return Ok(None);
             }
             let denied = error.kind() == io::ErrorKind::PermissionDenied;
@@ -162,6 +161,12 @@ pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether the reason is that nothing is there. `wasm32-unknown-unknown` has no files.
+pub fn is_absent(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, Unsupported};
+    matches!(error.kind(), NotFound | NotADirectory | Unsupported)
 }
 
 /// Something that is neither a file nor a folder.

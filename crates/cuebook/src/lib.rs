@@ -10,6 +10,7 @@
 pub mod actions;
 pub mod book;
 pub mod dialect;
+pub mod explain;
 pub mod hooks;
 pub mod prepared;
 pub mod render;

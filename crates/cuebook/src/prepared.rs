@@ -21,6 +21,7 @@ use serde_json::{Value as Json, json};
 use crate::dialect::directive::ToolOffer;
 use crate::dialect::{Body, Compiling, Dialects, Rendering, Writing};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::files;
 use crate::hooks::{Hooks, Resolved};
 use crate::library::{
     CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Proof, Reason, Root, RootKind, ScriptFile, Scripts,
@@ -315,11 +316,8 @@ impl Prepared {
         let Some((stem, end)) = file.unwrap_or(TEMPLATE_FILE).rsplit_once('.') else { return Vec::new() };
         let stem = stem.rsplit('/').next().unwrap_or(stem);
         let names: Vec<String> = match candidate.root.path(&candidate.entry) {
-            Some(folder) => {
-                // A folder that cannot be listed has been read from all the same: it shows no variants.
-                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-            }
+            // A folder that cannot be listed has been read from all the same: it shows no variants.
+            Some(folder) => files::names_in(&folder),
             None => builtin::files_in(&candidate.entry),
         };
         let is_tag = |tag: &str| {

@@ -48,7 +48,7 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
         write_file(&explanation, ("svg", &picture(&explanation)), path, args, options.json)?;
     } else if options.json {
         let mut object = explanation.to_json();
-        object["tokens"] = match explanation.ledger() {
+        object["tokens"] = match Ledger::of(explanation.rendered()) {
             Ok(ledger) => ledger.to_json(),
             Err(error) => json!({"problem": error.diagnostic().message}),
         };
@@ -325,7 +325,7 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
 fn tokens(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
     writeln!(out, "\n{bold}tokens{bold:#}")?;
-    let ledger = match explanation.ledger() {
+    let ledger = match Ledger::of(explanation.rendered()) {
         Ok(ledger) => ledger,
         Err(error) => return writeln!(out, "  not counted: {}", printable(&error.diagnostic().message)),
     };

@@ -155,7 +155,7 @@ fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, op
         print_findings(rendered.notes());
         explain::mention_fit(rendered);
     }
-    let ledger = explanation.ledger()?;
+    let ledger = Ledger::of(explanation.rendered())?;
     let stability = match &other {
         Some(other) => Stability::between(rendered, other.rendered())?,
         None => Stability::assumed(rendered)?,

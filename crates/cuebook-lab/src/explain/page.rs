@@ -53,7 +53,7 @@ pub fn page(explanation: &Explanation) -> String {
         }
     }
     out.raw("</p>\n");
-    let ledger = explanation.ledger();
+    let ledger = Ledger::of(explanation.rendered());
     match &ledger {
         Ok(ledger) => out.summary(ledger),
         Err(error) => {

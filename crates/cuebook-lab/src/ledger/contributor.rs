@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use cuebook::explain::shown_label;
+
 use crate::render::{Origin, Shown};
 
 /// Who put a piece of a prompt there, without the exact place: a file, a variable, a hook.
@@ -92,16 +94,6 @@ impl Contributor {
             Contributor::Frame(name) => object["name"] = json!(name),
         }
         object
-    }
-}
-
-/// A variable and the layer that it has its value from, for people.
-pub(crate) fn shown_label(shown: &Shown) -> String {
-    match (&shown.by, shown.layer) {
-        (Some(by), _) => format!("{} ({by})", shown.path),
-        (None, Some(layer)) => format!("{} ({layer})", shown.path),
-        (None, None) if shown.path.starts_with("env:") => format!("{} (environment)", shown.path),
-        (None, None) => format!("{} (absent)", shown.path),
     }
 }
 

@@ -285,7 +285,9 @@ fn walk_folder(
 ) -> Result<()> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if files::is_absent(&error) && error.kind() != std::io::ErrorKind::NotADirectory => {
+            return Ok(());
+        }
         Err(error) => {
             let name = format!("{}/{}/{below}", space.name, kind.folder());
             return Err(files::closed_folder(folder, name.trim_end_matches('/'), &error));

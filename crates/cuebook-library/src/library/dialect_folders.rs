@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Library;
 use super::root::{Root, RootKind};
+use crate::files;
 
 impl Library {
     /// Those of the project, and those of the user.
@@ -27,5 +28,6 @@ impl Library {
 }
 
 fn existing(roots: impl Iterator<Item = Root>) -> Vec<Arc<Root>> {
-    roots.filter(|root| root.folder().is_some_and(Path::is_dir)).map(Arc::new).collect()
+    let is_there = |folder: &Path| folder.is_dir() || files::has_unsaved(folder);
+    roots.filter(|root| root.folder().is_some_and(is_there)).map(Arc::new).collect()
 }

@@ -413,12 +413,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn languages(root: &Root, relative: &str) -> Vec<String> {
     let Some(path) = root.path(relative) else { return Vec::new() };
     let (Some(folder), Some(stem)) = (path.parent(), path.file_stem()) else { return Vec::new() };
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let prefix = format!("{}.", stem.to_string_lossy());
-    let mut languages: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
+    let mut languages: Vec<String> = files::names_in(folder)
+        .into_iter()
+        .filter_map(|name| {
             let tag = name.strip_prefix(&prefix)?.strip_suffix(".md")?;
             (!tag.is_empty() && !tag.contains('.')).then(|| tag.to_owned())
         })
@@ -547,9 +545,7 @@ impl Loader for LibraryLoader {
             let Some(folder) = root.folder() else { continue };
             // Only the folder that the path itself names and the usual one are looked into: a library can be large.
             for below in [below, "partials"] {
-                let Ok(entries) = std::fs::read_dir(folder.join(below)) else { continue };
-                for entry in entries.flatten() {
-                    let file = entry.file_name().to_string_lossy().into_owned();
+                for file in files::names_in(&folder.join(below)) {
                     known.push(if below.is_empty() { file } else { format!("{below}/{file}") });
                 }
             }

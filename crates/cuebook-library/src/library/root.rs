@@ -178,9 +178,7 @@ impl Root {
         let inside = self.path(relative)?.join(".");
         match fs::metadata(inside) {
             Ok(_) => None,
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                None
-            }
+            Err(error) if files::is_absent(&error) => None,
             Err(error) => Some(error),
         }
     }
@@ -290,7 +288,10 @@ impl Root {
         let Some(folder) = self.folder() else { return Ok(builtin::folders()) };
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if files::is_absent(&error) && error.kind() != io::ErrorKind::NotADirectory => {
+                let unsaved = files::unsaved_in(folder).into_iter().filter(|(name, _)| !name.starts_with('.'));
+                return Ok(unsaved.filter_map(|(name, is_file)| wanted(&name, is_file)).collect());
+            }
             Err(error) => return Err(files::closed_folder(folder, &self.name, &error)),
         };
         let mut names = Vec::new();

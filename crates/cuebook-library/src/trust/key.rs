@@ -85,7 +85,7 @@ impl SigningKey {
     /// A new key from the system's random source.
     pub fn generate() -> Result<SigningKey> {
         let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| {
+        crate::variables::random_bytes(&mut seed).map_err(|error| {
             integrity(bad(format!("the system provides no random bytes: {error}")).hint("try again later"))
         })?;
         SigningKey::from_seed(&seed)

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-use super::Scope;
+use super::{Scope, random_bytes};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::prompt::{Prompt, Rich};
 
@@ -26,7 +26,7 @@ pub struct SystemNonces;
 impl NonceSource for SystemNonces {
     fn digits(&self) -> Result<String> {
         let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).map_err(|error| {
+        random_bytes(&mut bytes).map_err(|error| {
             let message = format!("the system provides no random bytes for a nonce: {error}");
             Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
         })?;

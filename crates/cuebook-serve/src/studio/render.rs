@@ -11,7 +11,7 @@ use cuebook::variables::{Scope, UnknownVariables};
 use cuebook::{Book, Context, Message, Prepared, Result, Variables};
 use cuebook_lab::BookExt;
 use cuebook_lab::explain::{Explanation, page};
-use cuebook_lab::ledger::{CachePlan, Provider, Stability};
+use cuebook_lab::ledger::{CachePlan, Ledger, Provider, Stability};
 use cuebook_lab::service::with_placeholders;
 use cuebook_run::provider::{Prices, ReadingCost};
 use serde_json::{Map, Value as Json, json};
@@ -67,7 +67,7 @@ fn projection(book: &Book, explanation: &Explanation, want: &str, arguments: &Js
 
 /// The tokens by their writers, what they cost to read, and what a cache can keep of them.
 fn tokens(book: &Book, explanation: &Explanation) -> Result<Json> {
-    let (ledger, stability) = (explanation.ledger()?, Stability::assumed(explanation.rendered())?);
+    let (ledger, stability) = (Ledger::of(explanation.rendered())?, Stability::assumed(explanation.rendered())?);
     let model = ledger.model.as_deref();
     let owners = ledger.provider.map_or_else(|| Provider::ALL.to_vec(), |provider| vec![provider]);
     let caches = owners.into_iter().map(|owner| CachePlan::new(owner, model, &stability).to_json());

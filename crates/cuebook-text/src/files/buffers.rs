@@ -1,7 +1,7 @@
 //! Unsaved texts of an editor, which reading prefers to the files.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +63,25 @@ pub fn has_unsaved(path: &Path) -> bool {
 /// The same for the file at a path.
 pub fn is_unsaved(path: &Path) -> bool {
     ACTIVE.with_borrow(|active| active.get(path).is_some())
+}
+
+/// The names of the unsaved files and folders directly in a folder, and whether each is a file.
+pub fn unsaved_in(folder: &Path) -> BTreeMap<String, bool> {
+    let entry = |open: &PathBuf| {
+        let mut below = open.strip_prefix(folder).ok()?.components();
+        let name = below.next()?.as_os_str().to_str()?.to_owned();
+        Some((name, below.next().is_none()))
+    };
+    ACTIVE.with_borrow(|active| active.paths().filter_map(entry).collect())
+}
+
+/// The names of what lies in a folder or is unsaved there. A folder that cannot be read has none.
+pub fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let unsaved = unsaved_in(folder).into_keys().filter(|name| !names.contains(name)).collect::<Vec<_>>();
+    names.extend(unsaved);
+    names
 }
 
 /// The unsaved bytes of a file, if an editor has it open.

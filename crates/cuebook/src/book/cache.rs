@@ -99,7 +99,8 @@ pub(super) struct CachedPrompt {
     pub(super) prepared: Arc<Prepared>,
     /// Few looks that prove that it is right.
     pub(super) proof: Option<Arc<Proof>>,
-    pub(super) looked: Instant,
+    /// When it was looked at, if the book counts the time.
+    pub(super) looked: Option<Instant>,
     /// How often the book had been refreshed then.
     pub(super) refreshed: u64,
 }
@@ -110,7 +111,7 @@ impl CachedPrompt {
         self.refreshed == refreshed
             && match freshness {
                 Freshness::EveryRender => false,
-                Freshness::AtMostEvery(time) => self.looked.elapsed() < time,
+                Freshness::AtMostEvery(time) => self.looked.is_some_and(|looked| looked.elapsed() < time),
                 Freshness::Manual => true,
             }
     }

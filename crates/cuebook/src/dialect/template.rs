@@ -237,11 +237,7 @@ fn read_template(
 
 fn markdown_files(folder: &Path) -> Vec<String> {
     // This is for a hint: a folder that cannot be read offers none.
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".md"))
-        .collect()
+    files::names_in(folder).into_iter().filter(|name| name.ends_with(".md")).collect()
 }
 
 /// The template inside `prompt.py`. Where the string stands in the file as it is, its places are places of the file.

@@ -23,7 +23,7 @@ impl Position {
     /// Reads `OFFSET` or `LINE:COLUMN`.
     ///
     /// ```
-    /// use cuebook_lab::explain::Position;
+    /// use cuebook::explain::Position;
     ///
     /// assert_eq!(Position::read("120")?, Position::Offset(120));
     /// assert_eq!(Position::read("3:14")?, Position::LineColumn(3, 14));
