@@ -51,6 +51,7 @@ for (const file of SHARED) {
 const { rootDirs: _, ...compilerOptions } = JSON.parse(readFileSync(join(here, "tsconfig.json"), "utf8")).compilerOptions;
 writeFileSync(join(sources, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: ".", outDir: "../lib" } }));
 run(process.execPath, [join(resolve(given.modules), "typescript/bin/tsc"), "-p", sources]);
+copyFileSync(join(sources, "wasm.d.ts"), join(out, "lib/wasm.d.ts"));
 rmSync(sources, { recursive: true });
 
 copyFileSync(join(here, "README.md"), join(out, "README.md"));

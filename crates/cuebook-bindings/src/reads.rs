@@ -1,8 +1,8 @@
 //! What the packages for npm ask of a render. Offsets are those of its texts: units of UTF-16, not bytes.
 
 use cuebook::chat::wire::{Api, Request, body};
-use cuebook::{Diagnostic, Rendered as Text, Result};
 use cuebook::explain::{Answer, Explanation, Position, label};
+use cuebook::{Diagnostic, Rendered as Text, Result};
 use serde_json::{Value as Json, json};
 
 use crate::context::usage;

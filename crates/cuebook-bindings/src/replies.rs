@@ -1,8 +1,8 @@
 //! What a provider's reply and an agent's end say, as the packages return it.
 
+use cuebook::Result;
 use cuebook::chat::reply::{self, Reply};
 use cuebook::chat::wire::Api;
-use cuebook::Result;
 #[cfg(feature = "full")]
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 #[cfg(feature = "full")]

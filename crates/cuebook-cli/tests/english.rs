@@ -159,6 +159,7 @@ fn sources() -> Vec<(PathBuf, Vec<Piece>)> {
         "CHANGELOG.md",
         "crates/cuebook-py/README.md",
         "crates/cuebook-node/README.md",
+        "crates/cuebook-wasm/README.md",
     ] {
         all.push((root.join(name), prose(&read(&root.join(name)))));
     }

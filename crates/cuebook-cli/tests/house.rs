@@ -21,7 +21,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 const ORDER: &[(&str, &[&str])] = &[
     ("cuebook-prompt", &["prompt", "variables", "template", "chat", "tokens"]),
     ("cuebook-library", &["items", "notation", "trust", "overrides", "library"]),
-    ("cuebook", &["hooks", "render", "dialect", "actions", "prepared", "book"]),
+    ("cuebook", &["hooks", "render", "dialect", "actions", "prepared", "explain", "book"]),
 ];
 
 /// The crates, each behind those that it depends on.
@@ -47,6 +47,7 @@ const CRATES: &[&str] = &[
     "cuebook-cli",
     "cuebook-py",
     "cuebook-node",
+    "cuebook-wasm",
     "cuebook-bench",
 ];
 

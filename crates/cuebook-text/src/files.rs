@@ -29,6 +29,11 @@ pub fn display_name(root: &Path, path: &Path) -> String {
     if text.is_empty() { ".".into() } else { text }
 }
 
+/// An absolute path, without following links. Where there is no current folder, a path from the root is one.
+pub fn absolute(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path).or_else(|error| if path.has_root() { Ok(path.to_owned()) } else { Err(error) })
+}
+
 /// Turns what the file system said into an error that names the file and the way out.
 pub fn io_error(name: &str, error: &io::Error) -> Error {
     // `io::ErrorKind` has no stable name for a circle of links yet, so the system's number decides.

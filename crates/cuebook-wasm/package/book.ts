@@ -25,7 +25,8 @@ let renders = 0;
 export class Book<P = AnyPrompts> {
   readonly #module: Module;
   readonly #number = ++books;
-  readonly #opening: string;
+  /** The call that opens the book; undefined once it is closed. */
+  #opening: string | undefined;
   #generation = -1;
 
   /** @internal */
@@ -38,6 +39,9 @@ export class Book<P = AnyPrompts> {
 
   /** Opens the book in the module, if this instance of it does not have it. */
   #open(): void {
+    if (this.#opening === undefined) {
+      throw new UsageError("the book is closed", { code: "CB407", hint: "open another one" });
+    }
     this.#module.ready();
     if (this.#generation !== this.#module.generation) {
       this.#module.call(this.#opening);
@@ -62,7 +66,7 @@ export class Book<P = AnyPrompts> {
 
   #render(prompt: string, variables: Variables | undefined, options: RenderOptions | undefined, isPath: boolean): Rendered {
     const number = ++renders;
-    let request = `{"call":"render","book":${this.#number},"number":${number},"now":${Date.now()},"prompt":${JSON.stringify(prompt)}`;
+    let request = `{"call":"render","book":${this.#number},"number":${number},"now":${Date.now()},"secret":"${this.#module.secret}","prompt":${JSON.stringify(prompt)}`;
     const values = variablesToJson(variables);
     if (values !== undefined) {
       request += `,"variables":${values}`;
@@ -97,7 +101,10 @@ export class Book<P = AnyPrompts> {
 
   /** Frees the files and prompts of the book in the module. */
   close(): void {
-    this.#call(JSON.stringify({ call: "close", book: this.#number }));
+    if (this.#generation === this.#module.generation) {
+      this.#module.call(JSON.stringify({ call: "close", book: this.#number }));
+    }
+    this.#opening = undefined;
   }
 }
 

@@ -30,6 +30,11 @@ export class Engine {
     this.wires = wires;
   }
 
+  /** The bytes of the module's memory, which grows to what renders need at once. */
+  get memoryBytes(): number {
+    return this.#module.bytes;
+  }
+
   /** Opens a book of files in memory. */
   open<P = AnyPrompts>(files: Files, options?: BookOptions): Book<P> {
     return new Book<P>(this.#module, files, options);

@@ -26,26 +26,34 @@ export class Module {
   /** How many instances there were. Books have to be opened again in a new one. */
   generation = 0;
   readonly #compiled: WebAssembly.Module;
-  readonly #secret: string;
+  #secret: string | undefined;
   #exports: Exports | undefined;
   #memory = new Uint8Array(0);
 
   constructor(compiled: WebAssembly.Module) {
     this.#compiled = compiled;
-    const random = crypto.getRandomValues(new Uint8Array(16));
-    this.#secret = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  /** What the names of rich inputs are made from. Some runtimes have no random bytes before the first request. */
+  get secret(): string {
+    return (this.#secret ??= crypto.randomUUID());
   }
 
   /** Begins an instance unless there is one. It returns what the module says about itself. */
   start(): Document {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    return JSON.parse(this.#ask(JSON.stringify({ call: "start", zone, secret: this.#secret }))!) as Document;
+    return JSON.parse(this.#ask(JSON.stringify({ call: "start", zone }))!) as Document;
   }
 
   /** Makes a call and returns its answer; undefined, if the render that it asks about is not kept any more. */
   call(request: string): string | undefined {
     this.ready();
     return this.#ask(request);
+  }
+
+  /** The bytes of the memory that the instance has. */
+  get bytes(): number {
+    return this.#exports?.memory.buffer.byteLength ?? 0;
   }
 
   /** Has an instance. */
@@ -74,6 +82,8 @@ export class Module {
       const { written } = encoder.encodeInto(request, this.#bytes(exports, at, most));
       status = exports.cuebook_call(written);
     } catch (error) {
+      // First of all: where the stack is used up, a call would fail here, and leave the broken instance in use.
+      this.#exports = undefined;
       throw this.#broken(exports, error);
     }
     const answer = this.#output(exports);
@@ -97,7 +107,6 @@ export class Module {
 
   /** The error for a call that broke the instance. */
   #broken(exports: Exports, error: unknown): errors.CuebookError {
-    this.#exports = undefined;
     const said = error instanceof Error ? error.message : String(error);
     // What engines say when the stack is used up, either theirs or that of the module, which ends at address 0.
     if (error instanceof RangeError || /recursion|stack|out of bounds/i.test(said)) {

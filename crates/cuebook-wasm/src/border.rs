@@ -62,6 +62,7 @@ pub extern "C" fn cuebook_output_bytes() -> usize {
 pub extern "C" fn cuebook_start() {
     panic::set_hook(Box::new(|why| {
         let words = why.to_string();
-        let _ = OUTPUT.try_with(|output| output.try_borrow_mut().map(|mut output| *output = words.into_bytes()));
+        let _ =
+            OUTPUT.try_with(|output| output.try_borrow_mut().map(|mut output| *output = words.into_bytes()));
     }));
 }

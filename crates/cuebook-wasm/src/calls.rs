@@ -87,7 +87,7 @@ impl Module {
     fn perform(&mut self, call: &mut Call) -> Result<Option<String>> {
         let done = match call.text("call").to_owned().as_str() {
             "start" => {
-                moment::start(call.text("zone"), call.text("secret"));
+                moment::start(call.text("zone"));
                 json!({"version": env!("CARGO_PKG_VERSION"), "wires": wires()})
             }
             "open" => {
@@ -124,7 +124,8 @@ impl Module {
     fn render(&mut self, call: &mut Call) -> Result<String> {
         let render = call.render()?;
         let number = call.number("number");
-        moment::begin(number, call.0.get("now").and_then(Json::as_i64).unwrap_or_default());
+        let now = call.0.get("now").and_then(Json::as_i64).unwrap_or_default();
+        moment::begin(call.text("secret"), number, now);
         let explanation = self.book(call)?.render(&render)?;
         let text = explanation.rendered().text().to_owned();
         self.renders.add(number, explanation);
@@ -143,5 +144,6 @@ fn wires() -> Vec<&'static str> {
 /// An error as `package/errors.ts` makes exceptions from it.
 fn failed(error: &Error) -> String {
     let mut document = error.to_json();
-    json!({"error": document["error"].take(), "report": report(error.diagnostics(), false), "cause": null}).to_string()
+    json!({"error": document["error"].take(), "report": report(error.diagnostics(), false), "cause": null})
+        .to_string()
 }

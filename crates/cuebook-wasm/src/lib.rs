@@ -3,8 +3,8 @@
 //! JavaScript writes the text of a call into the memory, calls [`border::cuebook_call`], and reads the text of the answer. Both are JSON,
 //! but for the text of a render. What people use is written in TypeScript, in `package`.
 
-pub mod border;
 mod book;
+pub mod border;
 mod calls;
 mod moment;
 mod renders;

@@ -18,7 +18,7 @@ impl Library {
     #[doc(hidden)]
     pub fn read_named(&self, path: &Path) -> Result<Arc<Source>> {
         let name = self.name(path);
-        let absolute = std::path::absolute(path).map_err(|error| files::io_error(&name, &error))?;
+        let absolute = files::absolute(path).map_err(|error| files::io_error(&name, &error))?;
         let (absolute, limit) = (normalize_path(&absolute), self.file_limit()?);
         match absolute.starts_with(&self.root) {
             true => files::read_text_inside(&self.root, &absolute, &name, limit),
@@ -30,7 +30,7 @@ impl Library {
     /// a place of its own.
     pub(super) fn at_path(&self, path: &Path) -> Result<Found> {
         let absolute =
-            std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
+            files::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
         let absolute = normalize_path(&absolute);
         let name = self.name(&absolute);
         let (is_file, is_dir) = match std::fs::metadata(&absolute) {

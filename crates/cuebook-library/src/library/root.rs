@@ -289,7 +289,8 @@ impl Root {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if files::is_absent(&error) && error.kind() != io::ErrorKind::NotADirectory => {
-                let unsaved = files::unsaved_in(folder).into_iter().filter(|(name, _)| !name.starts_with('.'));
+                let unsaved =
+                    files::unsaved_in(folder).into_iter().filter(|(name, _)| !name.starts_with('.'));
                 return Ok(unsaved.filter_map(|(name, is_file)| wanted(&name, is_file)).collect());
             }
             Err(error) => return Err(files::closed_folder(folder, &self.name, &error)),

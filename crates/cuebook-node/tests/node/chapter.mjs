@@ -29,6 +29,8 @@ for (const [, info, text] of readFileSync(chapter, "utf8").matchAll(/^```([^\n]*
     steps.push(`await compiled(book, ${JSON.stringify(text)});`);
   } else if (info === "ts vitest") {
     steps.push(`await vitest(${JSON.stringify(text)});`);
+  } else if (info === "ts worker") {
+    // The tests of `cuebook-wasm` run it.
   } else if (info.startsWith("ts")) {
     throw new Error(`a piece of the chapter is not tested: ${info}`);
   } else if (info === "text") {

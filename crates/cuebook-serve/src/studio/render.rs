@@ -67,7 +67,8 @@ fn projection(book: &Book, explanation: &Explanation, want: &str, arguments: &Js
 
 /// The tokens by their writers, what they cost to read, and what a cache can keep of them.
 fn tokens(book: &Book, explanation: &Explanation) -> Result<Json> {
-    let (ledger, stability) = (Ledger::of(explanation.rendered())?, Stability::assumed(explanation.rendered())?);
+    let (ledger, stability) =
+        (Ledger::of(explanation.rendered())?, Stability::assumed(explanation.rendered())?);
     let model = ledger.model.as_deref();
     let owners = ledger.provider.map_or_else(|| Provider::ALL.to_vec(), |provider| vec![provider]);
     let caches = owners.into_iter().map(|owner| CachePlan::new(owner, model, &stability).to_json());
