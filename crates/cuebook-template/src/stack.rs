@@ -2,7 +2,7 @@
 
 /// What reading a template may take, and a render unless its limits say otherwise. A thread of Rust has 2 MB. A module of WebAssembly
 /// has a part of its stack in its memory, which is all that can be measured, and JavaScript has the rest of about 1 MB.
-pub(crate) const MAX: usize = if cfg!(target_family = "wasm") { 128 << 10 } else { 640 << 10 };
+pub(crate) const MAX: usize = if cfg!(target_family = "wasm") { 512 << 10 } else { 640 << 10 };
 
 /// Whether the stack can be continued elsewhere.
 pub(crate) const CAN_GROW: bool = cfg!(not(target_family = "wasm"));

@@ -5,6 +5,7 @@
 //! [`read_text`] and its kin, so that no file is read without a limit and nothing that is no file (a pipe, a device) keeps
 //! a command waiting. Names in errors are relative to the project's root where they can be.
 
+mod absent;
 mod buffers;
 mod inside;
 
@@ -17,7 +18,11 @@ use std::time::{Duration, SystemTime};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::source::Source;
 
-pub use buffers::{Buffers, has_unsaved, is_unsaved, names_in, unsaved_in};
+#[doc(hidden)]
+pub use absent::{absolute, is_absent, names_in};
+#[doc(hidden)]
+pub use buffers::unsaved_in;
+pub use buffers::{Buffers, has_unsaved, is_unsaved};
 pub use inside::{open_beneath, read_bytes_inside, read_text_inside, stays_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
@@ -27,11 +32,6 @@ pub fn display_name(root: &Path, path: &Path) -> String {
     // Elsewhere a backslash is a letter like any other.
     let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
     if text.is_empty() { ".".into() } else { text }
-}
-
-/// An absolute path, without following links. Where there is no current folder, a path from the root is one.
-pub fn absolute(path: &Path) -> io::Result<PathBuf> {
-    std::path::absolute(path).or_else(|error| if path.has_root() { Ok(path.to_owned()) } else { Err(error) })
 }
 
 /// Turns what the file system said into an error that names the file and the way out.
@@ -166,12 +166,6 @@ pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
         }
         Err(error) => Err(error),
     }
-}
-
-/// Whether the reason is that nothing is there. `wasm32-unknown-unknown` has no files.
-pub fn is_absent(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound, Unsupported};
-    matches!(error.kind(), NotFound | NotADirectory | Unsupported)
 }
 
 /// Something that is neither a file nor a folder.

@@ -460,6 +460,7 @@ fn no_archive(head: &[u8]) -> String {
 
 /// Makes one folder that everybody may read.
 fn make_folder(path: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only on Unix it gets a mode"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);

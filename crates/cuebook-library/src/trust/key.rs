@@ -180,6 +180,7 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
     }
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only on Unix it gets a mode"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

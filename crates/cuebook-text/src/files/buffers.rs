@@ -75,15 +75,6 @@ pub fn unsaved_in(folder: &Path) -> BTreeMap<String, bool> {
     ACTIVE.with_borrow(|active| active.paths().filter_map(entry).collect())
 }
 
-/// The names of what lies in a folder or is unsaved there. A folder that cannot be read has none.
-pub fn names_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let unsaved = unsaved_in(folder).into_keys().filter(|name| !names.contains(name)).collect::<Vec<_>>();
-    names.extend(unsaved);
-    names
-}
-
 /// The unsaved bytes of a file, if an editor has it open.
 pub(super) fn unsaved(path: &Path, name: &str, limit: u64) -> Option<Result<Vec<u8>>> {
     let text =

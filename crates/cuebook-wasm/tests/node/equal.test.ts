@@ -17,12 +17,19 @@ interface Project {
   list: unknown[];
 }
 
-const { clock, projects } = JSON.parse(readFileSync(new URL("../cases.json", import.meta.url), "utf8")) as { clock: string; projects: Project[] };
+interface Cases {
+  clock: string;
+  workspace: string;
+  projects: Project[];
+}
+
+const { clock, workspace, projects } = JSON.parse(readFileSync(new URL("../cases.json", import.meta.url), "utf8")) as Cases;
 const engine = await load();
 
-/** Names of rich inputs with the same digits in all renders. */
+/** Names of rich inputs with the same digits in all renders, and without the name of the system. */
 function steady(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value).replace(/__PROMPTY_THREAD_[0-9a-f]{16}_/g, "__PROMPTY_THREAD_0000000000000000_")) as unknown;
+  const text = JSON.stringify(value).replace(/__PROMPTY_THREAD_[0-9a-f]{16}_/g, "__PROMPTY_THREAD_0000000000000000_");
+  return JSON.parse(text, (key, inner: unknown) => (key === "os" || key === "os_info" ? undefined : inner)) as unknown;
 }
 
 function said(question: () => unknown): unknown {
@@ -53,13 +60,13 @@ function shown(rendered: Rendered): Record<string, unknown> {
     messages: said(() => rendered.messages()),
     ...Object.fromEntries(read.map((what) => [what, said(() => (what === "segments" ? rendered.segments() : rendered[what]))])),
     explanation: rendered.explanation(),
-    find: said(() => rendered.find("e").map(found)),
+    find: said(() => rendered.find("s").map(found)),
     ...Object.fromEntries([0, 7].filter((at) => at < rendered.text.length).map((at) => [`explain ${at}`, found(rendered.explain(at))])),
   };
 }
 
 function made(book: Book, { prompt, variables, context }: Render): unknown {
-  return said(() => shown(book.render(prompt, variables, context)));
+  return said(() => shown(book.render(prompt, variables, { ...context, workspacePath: workspace })));
 }
 
 for (const [number, project] of projects.entries()) {

@@ -19,6 +19,9 @@ use serde_json::{Map, Value as Json, json};
 /// The time in all renders.
 const CLOCK: &str = "2026-02-20T15:30:00+09:00[Asia/Tokyo]";
 
+/// The folder that agents work in.
+const WORKSPACE: &str = "/there/is/no/such/folder";
+
 /// The texts of files by their paths.
 type Files = BTreeMap<String, String>;
 
@@ -137,7 +140,7 @@ fn shown(rendered: &Explanation) -> Json {
     for offset in ["0", "7"] {
         all[format!("explain {offset}")] = read("explain", Some(offset));
     }
-    all["find"] = read("find", Some("e"));
+    all["find"] = read("find", Some("s"));
     all
 }
 
@@ -182,7 +185,8 @@ fn expected(files: &Files) -> Json {
         }
         for (variables, context) in given {
             let names = TypeNames { truth: "a boolean", object: "an object" };
-            let read = read_context(context.as_object().unwrap(), names).unwrap();
+            let mut read = read_context(context.as_object().unwrap(), names).unwrap();
+            read.workspace_path = Some(WORKSPACE.to_owned());
             let values = Variables::from(variables.as_object().unwrap().clone());
             let rendered = book.prepare(id, &read).and_then(|prepared| {
                 let rendered = prepared.render(&values, &Arc::new(read))?;
@@ -207,5 +211,5 @@ pub fn all() -> Json {
         .retain(|files| files.keys().any(|path| path.starts_with("prompts/") || path.starts_with(".claude")));
     assert!(projects.len() >= 8, "{} projects", projects.len());
     projects.push(own_project());
-    json!({"clock": CLOCK, "projects": projects.iter().map(expected).collect::<Vec<_>>()})
+    json!({"clock": CLOCK, "workspace": WORKSPACE, "projects": projects.iter().map(expected).collect::<Vec<_>>()})
 }
