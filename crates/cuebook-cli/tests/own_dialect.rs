@@ -333,7 +333,7 @@ fn it_is_explained_and_its_tokens_are_counted() {
     assert!(spans.contains(&("USER:\n".to_owned(), "frame")), "{spans:?}");
     assert_eq!(explained.variables()[0].name, "animal");
     assert_eq!(explained.to_json()["prompt"]["dialect"], "shout");
-    let ledger = explained.ledger().unwrap();
+    let ledger = cuebook_lab::ledger::Ledger::of(explained.rendered()).unwrap();
     assert_eq!(
         ledger.messages.iter().map(|message| message.role.as_str()).collect::<Vec<_>>(),
         ["system", "user"]

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-const PROFILE: &str = "wasm";
 
 /// The compiler, and the source of its standard library.
 const PACKAGES: [&str; 2] = ["rustc-web", "rust-web-src"];
@@ -74,8 +73,9 @@ impl Toolchain {
 
     /// Builds a crate in a target folder of its own, and returns the module. A quick build makes a larger and slower one.
     pub fn build(&self, krate: &str, is_quick: bool, target: &Path) -> Result<PathBuf, String> {
+        let (profile, folder) = if is_quick { ("dev", "debug") } else { ("wasm", "wasm") };
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--locked", "--target", TARGET, "-p", krate, "--profile", PROFILE]);
+        cargo.args(["build", "--quiet", "--locked", "--target", TARGET, "-p", krate, "--profile", profile]);
         cargo.args(&self.words).arg("--target-dir").arg(target).envs(self.environment.iter().cloned());
         // Settings of the build of this test are not for that one.
         for name in
@@ -83,14 +83,8 @@ impl Toolchain {
         {
             cargo.env_remove(name);
         }
-        if is_quick {
-            cargo.args(
-                ["lto=\"off\"", "codegen-units=16", "opt-level=1"]
-                    .map(|value| format!("--config=profile.{PROFILE}.{value}")),
-            );
-        }
         run(cargo.env("CARGO_INCREMENTAL", "0"))?;
-        Ok(target.join(TARGET).join(PROFILE).join(format!("{}.wasm", krate.replace('-', "_"))))
+        Ok(target.join(TARGET).join(folder).join(format!("{}.wasm", krate.replace('-', "_"))))
     }
 }
 
