@@ -60,7 +60,7 @@ function shown(rendered: Rendered): Record<string, unknown> {
     messages: said(() => rendered.messages()),
     ...Object.fromEntries(read.map((what) => [what, said(() => (what === "segments" ? rendered.segments() : rendered[what]))])),
     explanation: rendered.explanation(),
-    find: said(() => rendered.find("s").map(found)),
+    find: said(() => rendered.find("ing").map(found)),
     ...Object.fromEntries([0, 7].filter((at) => at < rendered.text.length).map((at) => [`explain ${at}`, found(rendered.explain(at))])),
   };
 }
