@@ -7,7 +7,7 @@ use cuebook::explain::Explanation;
 use cuebook::files::Buffers;
 use cuebook::items::Spaces;
 use cuebook::variables::FixedClock;
-use cuebook::{Book as Prompts, Context, Freshness, Result, Variables};
+use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Freshness, Result, Variables};
 use serde_json::{Map, Value as Json};
 
 use crate::moment::{HostClock, HostNonces};
@@ -55,6 +55,9 @@ impl Book {
                 true => self.by_path.prepare(&absolute(&call.prompt), &call.context)?,
                 false => self.by_id.prepare(&call.prompt, &call.context)?,
             };
+            if prepared.runs_code(&call.context) {
+                return Err(no_code(&prepared.prompt().id));
+            }
             let rendered = prepared.render(&call.variables, &call.context)?;
             Ok(Explanation::new(prepared, rendered))
         })
@@ -75,6 +78,12 @@ impl Book {
             false => self.by_id.get_definition(prompt),
         })
     }
+}
+
+fn no_code(prompt: &str) -> Error {
+    let message = format!("the prompt `{prompt}` has hooks in Python, which need a system that runs Python");
+    let hint = "pass `withoutHooks: true`, or render in Node with the package `cuebook`";
+    Error::new(ErrorKind::PromptHook, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 
 fn absolute(path: &str) -> String {

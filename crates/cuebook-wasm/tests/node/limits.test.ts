@@ -118,6 +118,9 @@ test("a wrong call says what is wrong", () => {
   assert.throws(() => book.render("greting"), { name: "PromptNotFoundError", code: "CB101", hint: "did you mean `greeting`?" });
   assert.throws(() => book.render("greeting", { name: 1n << 70n, more: () => 1 } as never), { code: "CB407" });
   assert.throws(() => book.render("greeting", { name: "Ada" }, { modle: "x" } as never), { name: "UsageError", hint: "did you mean `model`?" });
+  const hooked = engine.open({ "prompts/p/prompt.py": "def pre_render(variables, context):\n    return {}\n", "prompts/p/template.md": "Hi" });
+  assert.throws(() => hooked.render("p"), { name: "PromptHookError", hint: /withoutHooks/ });
+  assert.equal(hooked.render("p", {}, { withoutHooks: true }).text, "Hi");
   assert.throws(() => engine.open({ "a.md": new Uint8Array(1) } as never), { name: "UsageError", hint: /TextDecoder/ });
   assert.throws(() => engine.open({ "../a.md": "" }), { name: "IoError", code: "CB110" });
   assert.throws(() => engine.open(undefined as never), { name: "UsageError" });

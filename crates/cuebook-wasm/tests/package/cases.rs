@@ -171,10 +171,14 @@ fn expected(files: &Files, is_last: bool) -> Json {
         is_last || book.find(id).is_ok_and(|found| !found.candidate.source.starts_with("ecosystem/default/"))
     };
     let mut ids = book.library().ids().unwrap();
-    ids.retain(|id| is_own(&id));
+    // An id with a slash is that of a directive, which other tests of the workspace may have turned on.
+    ids.retain(|id| !id.contains('/') && is_own(&id));
     for id in ids.iter().map(String::as_str).chain(["no_such_prompt", "hallo", "../x"]) {
         let mut given = vec![(json!({}), json!({}))];
         if let Ok(prepared) = book.prepare(id, &Context::default()) {
+            if prepared.runs_code(&Context::default()) {
+                continue;
+            }
             let prompt = prepared.prompt();
             let all: Map<String, Json> =
                 prompt.variables.iter().map(|one| (one.name.clone(), sample(one))).collect();
@@ -202,8 +206,9 @@ fn expected(files: &Files, is_last: bool) -> Json {
             );
         }
     }
+    let list = book.list_prompts(None, None).unwrap();
     let list: Vec<Json> =
-        book.list_prompts(None, None).unwrap().iter().map(cuebook::Listing::to_json).collect();
+        list.iter().filter(|one| !one.id.contains('/')).map(cuebook::Listing::to_json).collect();
     json!({"files": files, "renders": renders, "list": list})
 }
 
