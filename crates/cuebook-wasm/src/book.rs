@@ -83,7 +83,7 @@ impl Book {
 fn no_code(prompt: &str) -> Error {
     let message = format!("the prompt `{prompt}` has hooks in Python, which need a system that runs Python");
     let hint = "pass `withoutHooks: true`, or render in Node with the package `cuebook`";
-    Error::new(ErrorKind::PromptHook, Diagnostic::new(Code::BadInput, message).hint(hint))
+    Error::new(ErrorKind::Hook, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 
 fn absolute(path: &str) -> String {

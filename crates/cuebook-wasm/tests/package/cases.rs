@@ -75,7 +75,6 @@ fn own_project() -> Files {
             "{% macro bullets(all) %}{% for one in all %}- {{ one }}\n{% endfor %}{% endmacro %}",
         ),
         ("prompts/partials/sign.md", "Yours, {{ team | default('the team') }}\n"),
-        ("user_data/packs/polite/prompts/polite/template.md", "Dear {{ name }},"),
         ("prompts/twice/template.md", "one"),
         ("user_data/packs/polite/prompts/twice/template.md", "two"),
         ("prompts/misspelt/template.md", "{% include 'partials/sing.md' %}"),
