@@ -6,7 +6,7 @@
 
 // A feature that is off leaves code unused that others share.
 #![cfg_attr(
-    not(all(feature = "chat", feature = "mustache", feature = "tokens")),
+    not(all(feature = "chat", feature = "dotprompt", feature = "mustache", feature = "tokens")),
     allow(dead_code, unused_imports)
 )]
 

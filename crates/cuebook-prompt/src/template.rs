@@ -8,6 +8,7 @@
 pub mod address;
 pub mod dollar;
 pub mod engine;
+#[cfg(feature = "dotprompt")]
 pub mod handlebars;
 mod include_depth;
 pub mod input;

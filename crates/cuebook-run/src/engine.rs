@@ -218,12 +218,12 @@ impl Engine {
             None => None,
         };
         let path = reached.as_deref().unwrap_or(path);
-        if !path.is_dir() {
-            return Err(wrong("the project is not a directory"));
-        }
         let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = projects.get(path) {
             return Ok(known.clone());
+        }
+        if !path.is_dir() {
+            return Err(wrong("the project is not a directory"));
         }
         let spaces = if path == self.spaces.project() { self.spaces.clone() } else { self.spaces_of(path) };
         let verify = (self.make_verifier)(&spaces);
@@ -335,7 +335,8 @@ impl Engine {
     /// A directive, verified and read.
     pub(crate) fn directive(&self, project: &Project, id: &ItemId) -> Result<Arc<Prepared>> {
         match project.book().prepare_directive(id, &Context::default()) {
-            Ok(prepared) => prepared.verify_signature().map(|()| prepared),
+            Ok((prepared, true)) => Ok(prepared),
+            Ok((prepared, false)) => prepared.verify_signature().map(|()| prepared),
             // That a file was changed is more important than what is wrong with it since.
             Err(error) => {
                 verified(project, ItemType::Directive, id).map_err(Failure::into_error).and(Err(error))

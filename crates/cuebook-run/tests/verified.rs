@@ -182,6 +182,56 @@ fn python_imports_no_unsigned_file() {
     }
 }
 
+const GREET: &str = "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    \
+    <description>Greets</description>\n    <category>demo</category>\n    <author>demo</author>\n  </metadata>\n\
+    </directive>\n```\n\n<process>\n  <step name=\"greet\">Greet them.</step>\n</process>\n";
+
+/// A signed directive that was executed until few looks prove that its signature still counts.
+fn proven(root: impl Fn(&Fixture) -> std::path::PathBuf) -> Fixture {
+    let world = Fixture::new();
+    world.signed_in(&root(&world), "directives/demo/greet.md", GREET);
+    // Only times that are old enough prove anything.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    for _ in 0..4 {
+        assert_eq!(world.run("directive", "demo/greet", json!({}))["status"], "success");
+    }
+    world
+}
+
+fn refused(world: &Fixture, wanted: &str) {
+    let answer = world.run("directive", "demo/greet", json!({}));
+    assert_eq!((answer["status"].as_str(), code(&answer)), (Some("error"), wanted), "{answer}");
+}
+
+#[test]
+fn a_proven_directive_is_refused_once_it_is_changed() {
+    let world = proven(Fixture::project);
+    let path = world.project().join(".ai/directives/demo/greet.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("Greet them", "Greet me!!")).unwrap();
+    refused(&world, "CB221");
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(world.run("directive", "demo/greet", json!({}))["status"], "success");
+    std::fs::remove_file(&path).unwrap();
+    refused(&world, "CB210");
+}
+
+#[test]
+fn a_proven_directive_is_refused_once_its_key_is_not_trusted() {
+    let world = proven(Fixture::project);
+    for entry in std::fs::read_dir(world.user().join(".ai/config/keys/trusted")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    refused(&world, "CB222");
+}
+
+#[test]
+fn a_nearer_directive_takes_the_place_of_a_proven_one() {
+    let world = proven(Fixture::user);
+    world.plain(".ai/directives/demo/greet.md", GREET);
+    refused(&world, "CB220");
+}
+
 #[test]
 fn parameters_are_never_arguments_of_a_process() {
     let world = Fixture::new();

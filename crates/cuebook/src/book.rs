@@ -513,21 +513,22 @@ impl Book {
             self.check_hooks()?;
             self.find(prompt_id)
         };
-        self.prepare_as((NameKind::Id, prompt_id), context, find)
+        self.prepare_as((NameKind::Id, prompt_id), context, find).map(|(prepared, _)| prepared)
     }
 
-    /// A compiled directive, also where another prompt has the same id.
+    /// A compiled directive, also where another prompt has the same id, and whether its signatures are proven: they were verified,
+    /// and nothing that they depend on has changed since.
     ///
     /// # Errors
     ///
-    /// `CB210` if it is missing of that id, and whatever is wrong with its file.
+    /// `CB210` if no directive has that id, and whatever is wrong with its file.
     #[doc(hidden)]
-    pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
+    pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<(Arc<Prepared>, bool)> {
         let find = || {
             self.check_hooks()?;
             self.library.find_directive(id)
         };
-        self.prepare_as((NameKind::Directive, &id.to_string()), context, find)
+        self.prepare_as((NameKind::Directive, id.as_str()), context, find)
     }
 
     fn prepare_as(
@@ -535,7 +536,8 @@ impl Book {
         (kind, wanted): (NameKind, &str),
         context: &Context,
         find: impl Fn() -> Result<Found>,
-    ) -> Result<Arc<Prepared>> {
+    ) -> Result<(Arc<Prepared>, bool)> {
+        let is_directive = kind == NameKind::Directive;
         let said = context.language.as_deref().or(context.agent.language.as_deref());
         let key = KeyRef { kind, wanted, language: said, strict: context.strict };
         let refreshed = self.refreshed.load(Ordering::Acquire);
@@ -543,7 +545,7 @@ impl Book {
         if let Some(known) = &known
             && known.is_fresh(self.freshness, refreshed)
         {
-            return Ok(known.prepared.clone());
+            return Ok((known.prepared.clone(), false));
         }
         // `wasm32-unknown-unknown` has no clock.
         let looked = matches!(self.freshness, Freshness::AtMostEvery(_)).then(Instant::now);
@@ -556,14 +558,18 @@ impl Book {
                 if self.freshness != Freshness::EveryRender {
                     keep(&prepared, Some(proof));
                 }
-                return Ok(prepared);
+                return Ok((prepared, is_directive));
             }
             // Taken before the look, so that a change in between is noticed.
-            let is_id = kind == NameKind::Id;
-            let proof = is_id.then(|| prepared.proof(wanted)).flatten().map(Arc::new);
+            let proof = match kind {
+                NameKind::Id => prepared.proof(wanted),
+                NameKind::Directive => prepared.directive_proof(wanted),
+                NameKind::File => None,
+            };
             if prepared.is_unchanged(&self.library.config()?, &find) {
-                keep(&prepared, proof);
-                return Ok(prepared);
+                let proof = proof.filter(|_| !is_directive || prepared.verify_signature().is_ok());
+                keep(&prepared, proof.map(Arc::new));
+                return Ok((prepared, false));
             }
         }
         let config = self.library.config()?;
@@ -575,7 +581,7 @@ impl Book {
         trace::outcome(&span, Secrets::new(), &read, |prepared| prepared.prompt().to_json());
         let prepared = Arc::new(read?);
         keep(&prepared, None);
-        Ok(prepared)
+        Ok((prepared, false))
     }
 
     /// A compiled prompt by a path to its file or folder, which the user of the program chose.

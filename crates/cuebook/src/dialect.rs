@@ -7,10 +7,14 @@
 
 mod body;
 pub mod directive;
+#[cfg(not(all(feature = "dotprompt", feature = "items", feature = "skills")))]
+mod disabled;
+#[cfg(feature = "dotprompt")]
 pub mod dotprompt;
 pub mod prompty;
 mod reading;
 pub mod sections;
+#[cfg(feature = "skills")]
 pub mod skill;
 pub mod template;
 
@@ -148,9 +152,18 @@ impl Default for Dialects {
             Arc::new(template::Template),
             Arc::new(prompty::Prompty),
             Arc::new(sections::Sections),
+            #[cfg(feature = "items")]
             Arc::new(directive::Directives),
+            #[cfg(not(feature = "items"))]
+            Arc::new(disabled::DIRECTIVES),
+            #[cfg(feature = "dotprompt")]
             Arc::new(dotprompt::Dotprompt),
+            #[cfg(not(feature = "dotprompt"))]
+            Arc::new(disabled::DOTPROMPTS),
+            #[cfg(feature = "skills")]
             Arc::new(skill::Skills),
+            #[cfg(not(feature = "skills"))]
+            Arc::new(disabled::SKILLS),
         ])
     }
 }

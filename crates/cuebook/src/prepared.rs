@@ -276,6 +276,16 @@ impl Prepared {
         is_plain.then(|| Proof::of(self.files.loader.library(), &self.files.loader, ids)).flatten()
     }
 
+    /// The same for a directive whose signatures were verified: as long as it holds, verifying them again gives the same.
+    pub(crate) fn directive_proof(&self, id: &str) -> Option<Proof> {
+        let (loader, items) = (&self.files.loader, self.body.items());
+        let mut vouchers = Vec::new();
+        for item in &items {
+            vouchers.extend(loader.library().trust().vouchers(item)?);
+        }
+        (!items.is_empty()).then(|| Proof::of_directive(loader.library(), loader, id, vouchers)).flatten()
+    }
+
     /// Whether everything that it was made from is as it was.
     pub(crate) fn is_unchanged(&self, config: &Arc<Config>, find: impl FnOnce() -> Result<Found>) -> bool {
         (Arc::ptr_eq(config, &self.files.config) || **config == *self.files.config)

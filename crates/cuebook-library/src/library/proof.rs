@@ -26,6 +26,25 @@ impl Proof {
         let (mut paths, found) = loader.looked_at()?;
         let ids: Vec<&str> = ids.iter().copied().chain(found.iter().map(String::as_str)).collect();
         paths.extend(library.looked_at(&ids).ok()??);
+        Proof::at(paths)
+    }
+
+    /// The same for a directive and for what else it depends on.
+    #[doc(hidden)]
+    pub fn of_directive(library: &Library, loader: &LibraryLoader, id: &str, more: Vec<PathBuf>) -> Option<Proof> {
+        let (mut paths, ids) = loader.looked_at()?;
+        if !ids.is_empty() {
+            return None;
+        }
+        paths.extend(more);
+        paths.extend(library.settings_files());
+        paths.push(library.defaults.path().to_owned());
+        paths.extend(library.directive_files(id));
+        Proof::at(paths)
+    }
+
+    /// Looks at what is there, and at the nearest folders of what is not.
+    fn at(paths: Vec<PathBuf>) -> Option<Proof> {
         let anchors: BTreeSet<PathBuf> = paths.into_iter().map(anchor).collect::<Option<_>>()?;
         let stamped = |path: PathBuf| {
             let stamp = Stamp::of(&path);
@@ -71,13 +90,17 @@ impl Library {
             paths.extend(root.path(""));
             paths.extend(ids.iter().filter_map(|id| root.path(id)));
         }
-        for folder in self.spaces().all().iter().filter_map(|space| space.folder()) {
-            for (id, extension) in
-                ids.iter().flat_map(|id| ItemType::Directive.extensions().iter().map(move |end| (id, end)))
-            {
-                paths.push(folder.join(ItemType::Directive.folder()).join(format!("{id}.{extension}")));
-            }
-        }
+        paths.extend(ids.iter().flat_map(|id| self.directive_files(id)));
         Ok(Some(paths))
+    }
+
+    /// Where directives of an id lie, in every space.
+    fn directive_files(&self, id: &str) -> Vec<PathBuf> {
+        let folders = self.spaces().all().iter().filter_map(|space| space.folder());
+        let folders = folders.map(|folder| folder.join(ItemType::Directive.folder()));
+        let names = |folder: PathBuf| {
+            ItemType::Directive.extensions().iter().map(move |end| folder.join(format!("{id}.{end}")))
+        };
+        folders.flat_map(names).collect()
     }
 }

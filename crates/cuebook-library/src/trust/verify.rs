@@ -444,6 +444,15 @@ impl Trust {
         is_fresh(&known.depends).then(|| known.verified.clone())
     }
 
+    /// The files that vouch for an item that was verified and is remembered.
+    #[doc(hidden)]
+    pub fn vouchers(&self, item: &Item) -> Option<Vec<PathBuf>> {
+        let place = item.located.path()?;
+        let memo = self.memo();
+        let known = memo.items.get(place).filter(|known| known.bytes == item.bytes)?;
+        Some(known.depends.iter().map(|(path, _)| path.clone()).collect())
+    }
+
     fn remember(&self, path: &Path, bytes: &[u8], verified: &Verified, depends: Dependencies) {
         let mut memo = self.memo();
         if memo.bytes + bytes.len() > MAX_REMEMBERED {

@@ -3,6 +3,8 @@
 //! A line comes as what its author wrote and the values in it. Values are opaque: they can fill an attribute that the author
 //! put in quotes, and nothing else; with a value anywhere else the line is text.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value as Json};
 
 use super::{Role, Roles};
@@ -195,15 +197,18 @@ impl<'a, 't> Scanner<'a, 't> {
         }
     }
 
-    fn word(&mut self) -> String {
-        let mut word = String::new();
-        while let Some(letter) = self.peek()
-            && (letter.is_alphanumeric() || letter == '_')
-        {
-            word.push(letter);
-            self.next();
+    fn word(&mut self) -> Cow<'t, str> {
+        let mut word = Cow::Borrowed("");
+        loop {
+            let end = self.rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let (part, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+            if part.is_empty() {
+                return word;
+            }
+            word += part;
+            self.rest = rest;
+            self.advance();
         }
-        word
     }
 
     fn rest_is_space(&mut self) -> bool {
@@ -226,7 +231,7 @@ impl<'a, 't> Scanner<'a, 't> {
             self.skip_space();
             let is_quoted = self.eat('"');
             let value = if is_quoted { self.quoted()? } else { coerce(self.bare()?.trim()) };
-            attributes.insert(name, value);
+            attributes.insert(name.into_owned(), value);
             self.skip_space();
             // Behind quotes the comma may be missing, and behind the last one it may stand.
             let is_apart = self.eat(',');

@@ -298,7 +298,7 @@ fn fill(
     always: bool,
     messages: &mut Vec<Message>,
 ) -> Result<()> {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Part> = Vec::with_capacity(1);
     let mut at = content.start;
     // An input without a value leaves nothing behind, as if its nonce had never been there.
     let absent: Vec<Range<usize>> =

@@ -7,15 +7,15 @@ use cuebook_template::{Origin, Origins};
 
 use crate::source::{OffsetMap, Place, Source};
 
-/// One template of a render: the prompt's own, a parent, or an included one.
+/// One template of a render: the prompt's own, a parent, or an included one. Every render copies it, so it shares what it has.
 #[derive(Debug, Clone)]
 pub struct Unit {
     source: Arc<Source>,
     /// From the text that the engine runs to the source.
-    map: OffsetMap,
+    map: Arc<OffsetMap>,
     /// The marks of the emissions in the text that the engine runs, ascending.
-    marks: Vec<u32>,
-    emissions: Vec<Emission>,
+    marks: Arc<[u32]>,
+    emissions: Arc<[Emission]>,
     /// What a render knows of its values, instead of what is known beforehand.
     late: Option<Arc<PrintedValues>>,
     /// The section that it is the text of.
@@ -178,6 +178,7 @@ impl Emission {
 impl Unit {
     /// A unit whose engine runs a derived text; `marks` and `emissions` go in pairs.
     pub fn new(source: Arc<Source>, map: OffsetMap, marks: Vec<u32>, emissions: Vec<Emission>) -> Unit {
+        let (map, marks, emissions) = (Arc::new(map), marks.into(), emissions.into());
         Unit { source, map, marks, emissions, late: None, label: None }
     }
 
@@ -189,10 +190,8 @@ impl Unit {
 
     /// The same unit, in whose emissions other paths can show.
     pub(crate) fn with_paths(mut self, wider: impl Fn(&[String]) -> Vec<String>) -> Unit {
-        for emission in &mut self.emissions {
-            emission.paths = wider(&emission.paths);
-            emission.as_is = false;
-        }
+        let wide = |known: &Emission| Emission { paths: wider(&known.paths), as_is: false, ..known.clone() };
+        self.emissions = self.emissions.iter().map(wide).collect();
         self.late = self.late.map(|late| Arc::new(late.with_paths(&wider)));
         self
     }

@@ -103,12 +103,16 @@ impl<'r> Piece<'r> {
     }
 }
 
-/// Writes a text as JSON, as serde_json does. Texts of prompts are long, so this looks at eight bytes at once.
+/// Writes a text as JSON, as serde_json does. Texts of prompts are long, so this looks at many bytes at once.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     out.push(b'"');
     let (mut written, mut at) = (0, 0);
     while let Some(byte) = bytes.get(at) {
+        if bytes[at..].first_chunk::<32>().is_some_and(has_no_escape) {
+            at += 32;
+            continue;
+        }
         if let Some(eight) = bytes[at..].first_chunk::<8>() {
             match first_escape(u64::from_le_bytes(*eight)) {
                 8 => {
@@ -147,6 +151,11 @@ fn write_text(text: &str, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(&bytes[written..]);
     out.push(b'"');
+}
+
+/// Whether JSON escapes none of these bytes. Without a way out of the loop, the compiler makes few instructions of it.
+fn has_no_escape(bytes: &[u8; 32]) -> bool {
+    bytes.iter().fold(true, |plain, byte| plain & (*byte >= 32) & (*byte != b'"') & (*byte != b'\\'))
 }
 
 /// Which of eight bytes is the first that JSON escapes; 8 if none is. Each difference sets the highest bit of a byte that it is for, and
@@ -217,7 +226,7 @@ mod tests {
     #[test]
     fn every_letter_is_written_as_serde_json_writes_it() {
         for letter in ('\0'..='\u{17f}').chain(['\u{2028}', '\u{fffd}', '\u{1f600}']) {
-            for before in 0..9 {
+            for before in 0..34 {
                 same(&format!("{}{letter}{letter}xyz{letter}abcdefgh", "a".repeat(before)));
             }
         }
