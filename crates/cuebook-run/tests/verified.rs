@@ -213,7 +213,7 @@ fn a_proven_directive_is_refused_once_it_is_changed() {
     std::fs::write(&path, text).unwrap();
     assert_eq!(world.run("directive", "demo/greet", json!({}))["status"], "success");
     std::fs::remove_file(&path).unwrap();
-    refused(&world, "CB210");
+    refused(&world, "CB116");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_proven_directive_is_refused_once_its_key_is_not_trusted() {
     for entry in std::fs::read_dir(world.user().join(".ai/config/keys/trusted")).unwrap() {
         std::fs::remove_file(entry.unwrap().path()).unwrap();
     }
-    refused(&world, "CB222");
+    refused(&world, "CB223");
 }
 
 #[test]

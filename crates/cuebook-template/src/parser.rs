@@ -271,11 +271,13 @@ impl<'t> Parser<'t> {
                     self.step();
                     let emit = |parser: &mut Self| {
                         let value = parser.tuple(true, &[], false)?;
-                        let end = match parser.token().kind {
-                            Kind::VariableEnd => Ok(parser.step()),
-                            _ => parser.unexpected("the end of the tag"),
-                        };
-                        parser.kept(end, value).map(|(value, _)| value)
+                        if let Kind::VariableEnd = parser.token().kind {
+                            parser.step();
+                            return Ok(value);
+                        }
+                        let failed = parser.unexpected("the end of the tag");
+                        parser.salvaged.push(value);
+                        failed
                     };
                     match emit(self) {
                         Ok(value) => {

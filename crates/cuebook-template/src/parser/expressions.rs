@@ -35,7 +35,7 @@ const SIMPLE: usize = 8;
 enum Part {
     Attribute(Word),
     Item(Expr),
-    Slice(Slice),
+    Slice(Box<Slice>),
 }
 
 impl<'t> Parser<'t> {
@@ -436,7 +436,7 @@ impl<'t> Parser<'t> {
         let kind = match part {
             Part::Attribute(name) => ExprKind::Attribute(value, name),
             Part::Item(item) => ExprKind::Item(value, boxed(item)),
-            Part::Slice(slice) => ExprKind::Slice(value, Box::new(slice)),
+            Part::Slice(slice) => ExprKind::Slice(value, slice),
         };
         Ok(expr(kind, range))
     }
@@ -455,7 +455,7 @@ impl<'t> Parser<'t> {
             };
         }
         let open = self.expect_operator(Op::OpenBracket)?;
-        let mut items: Vec<Result<Expr, Slice>> = Vec::new();
+        let mut items: Vec<Result<Expr, Box<Slice>>> = Vec::new();
         while !self.is_operator(Op::CloseBracket) {
             if !items.is_empty() {
                 self.expect_operator(Op::Comma)?;
@@ -469,7 +469,7 @@ impl<'t> Parser<'t> {
             Some(Ok(item)) if !several => Part::Item(item),
             last => {
                 items.extend(last);
-                let Ok(items) = items.into_iter().collect::<Result<Vec<Expr>, Slice>>() else {
+                let Ok(items) = items.into_iter().collect::<Result<Vec<Expr>, Box<Slice>>>() else {
                     return self.fail(open, "a slice cannot be one of several items");
                 };
                 Part::Item(expr(ExprKind::Tuple(items), open.to(self.last_range())))
@@ -478,7 +478,7 @@ impl<'t> Parser<'t> {
     }
 
     /// What is between brackets: an expression, or a slice.
-    fn subscribed(&mut self) -> Parse<Result<Expr, Slice>> {
+    fn subscribed(&mut self) -> Parse<Result<Expr, Box<Slice>>> {
         let start = if self.is_operator(Op::Colon) {
             None
         } else {
@@ -491,7 +491,7 @@ impl<'t> Parser<'t> {
         self.step();
         let stop = self.slice_part()?;
         let step = if self.skip_operator(Op::Colon) { self.slice_part()? } else { None };
-        Ok(Err(Slice { start, stop, step }))
+        Ok(Err(Box::new(Slice { start, stop, step })))
     }
 
     fn slice_part(&mut self) -> Parse<Option<Expr>> {
