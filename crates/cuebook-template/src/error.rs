@@ -249,7 +249,7 @@ pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
         .map(|other| (distance(name, other), other))
         .filter(|(distance, _)| *distance <= most)
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.dedup();
     found.into_iter().map(|(_, name)| name).take(3).collect()
 }

@@ -617,7 +617,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"whole");
         let mut names: Vec<_> =
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
+        names.sort_unstable();
         assert_eq!(names, [".file.json.lock", "file.json"]);
     }
 

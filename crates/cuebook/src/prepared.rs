@@ -338,7 +338,7 @@ impl Prepared {
             is_tag(tag).then(|| tag.to_owned())
         };
         let mut tags: Vec<String> = names.iter().filter_map(tag).collect();
-        tags.sort();
+        tags.sort_unstable();
         tags
     }
 

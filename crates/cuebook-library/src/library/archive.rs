@@ -383,7 +383,7 @@ impl<'u> Writer<'u> {
         let executables =
             self.executables.iter().map(|path| path.strip_prefix(&below).unwrap_or(path).to_owned());
         let mut executables: Vec<String> = executables.collect();
-        executables.sort();
+        executables.sort_unstable();
         Ok(Unpacked { root, files: self.files, bytes: self.bytes, skipped, executables })
     }
 

@@ -421,7 +421,7 @@ fn languages(root: &Root, relative: &str) -> Vec<String> {
             (!tag.is_empty() && !tag.contains('.')).then(|| tag.to_owned())
         })
         .collect();
-    languages.sort();
+    languages.sort_unstable();
     languages
 }
 

@@ -31,7 +31,12 @@ impl Proof {
 
     /// The same for a directive and for what else it depends on.
     #[doc(hidden)]
-    pub fn of_directive(library: &Library, loader: &LibraryLoader, id: &str, more: Vec<PathBuf>) -> Option<Proof> {
+    pub fn of_directive(
+        library: &Library,
+        loader: &LibraryLoader,
+        id: &str,
+        more: Vec<PathBuf>,
+    ) -> Option<Proof> {
         let (mut paths, ids) = loader.looked_at()?;
         if !ids.is_empty() {
             return None;

@@ -66,7 +66,7 @@ impl Tool {
         let listed = self.config.get("hosts").and_then(Json::as_array).into_iter().flatten();
         let mut hosts: Vec<String> = listed.filter_map(Json::as_str).map(str::to_owned).collect();
         hosts.extend(self.config.get("url").and_then(Json::as_str).and_then(host_of_url));
-        hosts.sort();
+        hosts.sort_unstable();
         hosts.dedup();
         hosts
     }

@@ -403,7 +403,7 @@ fn fingerprints(folder: &Path) -> Vec<String> {
         .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
         .filter(|n| is_hex(n, 16))
         .collect();
-    found.sort();
+    found.sort_unstable();
     found
 }
 

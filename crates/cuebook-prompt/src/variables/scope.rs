@@ -435,7 +435,7 @@ impl Scope {
         let mut seen = HashSet::new();
         let mut declared: Vec<&String> =
             self.declared.defaults.keys().chain(&self.declared.from_system).collect();
-        declared.sort();
+        declared.sort_unstable();
         let given = self
             .caller
             .names()
@@ -449,7 +449,7 @@ impl Scope {
         if let Some(hooked) = &self.hooked {
             names.retain(|name| !hooked.removed.contains(name));
             let mut new: Vec<&String> = hooked.changed.keys().filter(|name| !seen.contains(*name)).collect();
-            new.sort();
+            new.sort_unstable();
             names.extend(new.into_iter().cloned());
         }
         names

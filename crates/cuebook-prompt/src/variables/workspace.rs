@@ -41,8 +41,8 @@ fn list(folder: &Path, depth: usize, lines: &mut Vec<String>) {
             files.push(name);
         }
     }
-    folders.sort();
-    files.sort();
+    folders.sort_unstable();
+    files.sort_unstable();
     let indent = "  ".repeat(depth);
     for name in folders {
         if lines.len() >= MAX_LINES {

@@ -180,7 +180,7 @@ pub(super) fn urlize<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         relations.push("nofollow".to_owned());
     }
     relations.push("noopener".to_owned());
-    relations.sort();
+    relations.sort_unstable();
     relations.dedup();
     let mut attributes = format!(" rel=\"{}\"", escape_html(&relations.join(" ")));
     if call.some(2).is_some() {

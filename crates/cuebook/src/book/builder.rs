@@ -117,7 +117,8 @@ impl Book {
 
     fn prepare_file(&self, path: &Path, context: &Context) -> Result<Arc<Prepared>> {
         let name = path.to_string_lossy();
-        self.prepare_as((NameKind::File, &name), context, || self.library.find_path(path)).map(|(prepared, _)| prepared)
+        self.prepare_as((NameKind::File, &name), context, || self.library.find_path(path))
+            .map(|(prepared, _)| prepared)
     }
 
     fn begin(&self, wanted: PromptSource) -> RenderBuilder<'_> {

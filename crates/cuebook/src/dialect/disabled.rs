@@ -13,14 +13,16 @@ pub(super) struct Disabled {
     feature: &'static str,
 }
 
-pub(super) const DIRECTIVES: Disabled = Disabled { traits: &DIRECTIVE, files: "directives", feature: "items" };
+pub(super) const DIRECTIVES: Disabled =
+    Disabled { traits: &DIRECTIVE, files: "directives", feature: "items" };
 pub(super) const DOTPROMPTS: Disabled =
     Disabled { traits: &DOTPROMPT, files: "`.prompt` files", feature: "dotprompt" };
 pub(super) const SKILLS: Disabled = Disabled { traits: &SKILL, files: "skills", feature: "skills" };
 
 impl Disabled {
     fn refuse(&self, offer: &Offer<'_>) -> Error {
-        let error = Error::missing_feature(ErrorKind::PromptRead, &format!("read {}", self.files), self.feature);
+        let error =
+            Error::missing_feature(ErrorKind::PromptRead, &format!("read {}", self.files), self.feature);
         error.map(|finding| finding.file(offer.file()))
     }
 }
@@ -40,7 +42,8 @@ impl Dialect for Disabled {
 
     fn compile(&self, _: Parsed, compiling: &Compiling<'_>) -> Result<Box<dyn Body>> {
         let id = &compiling.prompt().id;
-        let error = Error::missing_feature(ErrorKind::PromptRead, &format!("read {}", self.files), self.feature);
+        let error =
+            Error::missing_feature(ErrorKind::PromptRead, &format!("read {}", self.files), self.feature);
         Err(error.with("prompt_id", id.as_str()))
     }
 }

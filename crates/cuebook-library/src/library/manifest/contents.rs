@@ -173,7 +173,7 @@ fn prompt_folders(root: &Path, claims: &Claims) -> Vec<String> {
             holds_one.then_some(name)
         })
         .collect();
-    folders.sort();
+    folders.sort_unstable();
     folders.dedup();
     folders
 }

@@ -231,7 +231,7 @@ impl SkillFolder {
     pub fn paths(&self) -> Result<Vec<String>> {
         let mut found = Vec::new();
         self.collect(&self.folder, "", 0, &mut found)?;
-        found.sort();
+        found.sort_unstable();
         Ok(found)
     }
 
