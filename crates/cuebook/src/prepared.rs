@@ -279,11 +279,11 @@ impl Prepared {
     /// The same for a directive whose signatures were verified: as long as it holds, verifying them again gives the same.
     pub(crate) fn directive_proof(&self, id: &str) -> Option<Proof> {
         let (loader, items) = (&self.files.loader, self.body.items());
-        let mut vouchers = Vec::new();
+        let mut trust_files = Vec::new();
         for item in &items {
-            vouchers.extend(loader.library().trust().vouchers(item)?);
+            trust_files.extend(loader.library().trust().trust_files(item)?);
         }
-        (!items.is_empty()).then(|| Proof::of_directive(loader.library(), loader, id, vouchers)).flatten()
+        (!items.is_empty()).then(|| Proof::of_directive(loader.library(), loader, id, trust_files)).flatten()
     }
 
     /// Whether everything that it was made from is as it was.

@@ -444,9 +444,9 @@ impl Trust {
         is_fresh(&known.depends).then(|| known.verified.clone())
     }
 
-    /// The files that vouch for an item that was verified and is remembered.
+    /// The files of the trust store that the verification of a remembered item depends on.
     #[doc(hidden)]
-    pub fn vouchers(&self, item: &Item) -> Option<Vec<PathBuf>> {
+    pub fn trust_files(&self, item: &Item) -> Option<Vec<PathBuf>> {
         let place = item.located.path()?;
         let memo = self.memo();
         let known = memo.items.get(place).filter(|known| known.bytes == item.bytes)?;
