@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { contextToJson, splitContext } from "./context.js";
 import { type CuebookError, InvokerError, IoError, type Candidate, type DiagnosticFields, type VariableProblem } from "./errors.js";
 import { fromNative, thrown, type NativeError } from "./failures.js";
+import { refuseOthers } from "./options.js";
 import { call, command, host, native, nextNumber, register, unregister, type NativeBook } from "./native.js";
 import { Rendered, type ToolFunction } from "./rendered.js";
 import { Run, type ResumeOptions, type RunOptions, type RunResult } from "./runs.js";
@@ -129,10 +130,12 @@ export class Book<P = AnyPrompts> {
 
   /** Renders the prompt of a file or folder, whose path is relative to the project. Never pass it a path from a request. */
   renderFile(path: string, variables?: Variables, options?: RenderOptions): Rendered {
+    refuseOthers("path", path);
     return this.#render(resolve(this.root, path), variables, options, true);
   }
 
   #render(prompt: string, variables: Variables | undefined, options: RenderOptions | undefined, isPath: boolean): Rendered {
+    refuseOthers(isPath ? "path" : "id", prompt);
     const values = variablesToJson(variables);
     const context = options && contextToJson(options);
     const number = nextNumber();
@@ -157,6 +160,7 @@ export class Book<P = AnyPrompts> {
   }
 
   async #renderAsync(prompt: string, variables: Variables | undefined, options: RenderOptions | undefined, isPath: boolean): Promise<Rendered> {
+    refuseOthers(isPath ? "path" : "id", prompt);
     const values = this.#values(prompt, variables, options, { isPath, allowUnknown: options?.allowUnknown });
     let number = 0;
     await call((given) => host.renderLater(this.#native, (number = given), values));

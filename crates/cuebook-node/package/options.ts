@@ -37,3 +37,11 @@ export function namedByEngine(options: RenderOptions, nearest: (wanted: string, 
   }
   return context;
 }
+
+/** Refuses an id or a path that is no text, which a program without types can pass. */
+export function refuseOthers(what: "id" | "path", given: unknown): void {
+  if (typeof given !== "string") {
+    const kind = given === null ? "null" : typeof given;
+    throw new UsageError(`the ${what} of a prompt must be a text, and not ${kind}`, { code: "CB407", hint: `pass the ${what} first` });
+  }
+}

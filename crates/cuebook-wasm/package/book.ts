@@ -2,7 +2,7 @@
 
 import { IoError, UsageError } from "./errors.js";
 import type { Module } from "./module.js";
-import { namedByEngine } from "./options.js";
+import { namedByEngine, refuseOthers } from "./options.js";
 import { Rendered } from "./rendered.js";
 import type { AnyPrompts, Document, IdOf, Listing, RenderArguments, RenderOptions, Variables } from "./types.js";
 import { toJson, variablesToJson } from "./values.js";
@@ -25,6 +25,7 @@ let renders = 0;
 export class Book<P = AnyPrompts> {
   readonly #module: Module;
   readonly #number = ++books;
+  readonly #paths: string[];
   /** The call that opens the book; undefined once it is closed. */
   #opening: string | undefined;
   #generation = -1;
@@ -32,8 +33,14 @@ export class Book<P = AnyPrompts> {
   /** @internal */
   constructor(module: Module, files: Files, options: BookOptions = {}) {
     this.#module = module;
-    const { globals, clock } = options;
-    this.#opening = toJson({ call: "open", book: this.#number, files: texts(files), globals, clock }, "files");
+    const { globals, clock, ...unknown } = options;
+    const [name] = Object.keys(unknown);
+    if (name !== undefined) {
+      throw new UsageError(`the options of a book have no \`${name}\``, { code: "CB407", hint: "they are `globals` and `clock`" });
+    }
+    const all = texts(files);
+    this.#paths = Object.keys(all).map(plain);
+    this.#opening = toJson({ call: "open", book: this.#number, files: all, globals, clock }, "files");
     this.#open();
   }
 
@@ -65,6 +72,7 @@ export class Book<P = AnyPrompts> {
   }
 
   #render(prompt: string, variables: Variables | undefined, options: RenderOptions | undefined, isPath: boolean): Rendered {
+    this.#find(prompt, isPath);
     const number = ++renders;
     let request = `{"call":"render","book":${this.#number},"number":${number},"now":${Date.now()},"secret":"${this.#module.secret}","prompt":${JSON.stringify(prompt)}`;
     const values = variablesToJson(variables);
@@ -80,6 +88,17 @@ export class Book<P = AnyPrompts> {
     return new Rendered(this.#module, number, again(), again);
   }
 
+  /** Refuses what no prompt can have: an id that is no text, or a path that leads to nothing. */
+  #find(prompt: string, isPath: boolean): void {
+    refuseOthers(isPath ? "path" : "id", prompt);
+    const path = plain(prompt);
+    if (isPath && !this.#paths.some((known) => known === path || known.startsWith(`${path}/`))) {
+      const [near] = this.#nearest(path, this.#paths);
+      const hint = near === undefined ? "paths are those of the files that the book was opened with" : `did you mean \`${near}\`?`;
+      throw new IoError(`the book has no file or folder ${path}`, { code: "CB110", file: path, hint });
+    }
+  }
+
   #nearest(wanted: string, names: string[]): string[] {
     return JSON.parse(this.#call(JSON.stringify({ call: "nearest", wanted, names }))) as string[];
   }
@@ -91,11 +110,13 @@ export class Book<P = AnyPrompts> {
 
   /** The definition of a prompt: metadata, variables, permissions, limits. */
   show(id: IdOf<P>): Document {
+    this.#find(id, false);
     return JSON.parse(this.#call(JSON.stringify({ call: "show", book: this.#number, prompt: id }))) as Document;
   }
 
   /** The definition of the prompt in a file or folder. */
   showFile(path: string): Document {
+    this.#find(path, true);
     return JSON.parse(this.#call(JSON.stringify({ call: "show", book: this.#number, prompt: path, isPath: true }))) as Document;
   }
 
@@ -106,6 +127,11 @@ export class Book<P = AnyPrompts> {
     }
     this.#opening = undefined;
   }
+}
+
+/** A path without what leads to the project. */
+function plain(path: string): string {
+  return path.replace(/^(\.?\/)+|\/+$/g, "");
 }
 
 function texts(files: Files): Record<string, string> {

@@ -34,6 +34,14 @@ test("an error has its place, and its report is that of the command line", () =>
   assert.match(inspect(error), new RegExp(`code: '${error.code}'`));
 });
 
+test("an id that is no text is refused by name", async () => {
+  for (const id of [undefined, null, 7, {}]) {
+    assert.throws(() => greetings().render(id as never), { name: "UsageError", code: "CB407", message: /^the id of a prompt must be a text/ });
+    await assert.rejects(greetings().renderAsync(id as never), { name: "UsageError", code: "CB407" });
+    assert.throws(() => greetings().renderFile(id as never), { name: "UsageError", code: "CB407" });
+  }
+});
+
 test("every missing variable is reported", async () => {
   const code = 'VARIABLES = {"required": [{"name": "a", "type": "string"}, {"name": "b", "type": "integer"}]}\n';
   const book = open({ "prompts/p/prompt.py": code, "prompts/p/template.md": "{{ a }}{{ b }}" });

@@ -118,6 +118,12 @@ test("a wrong call says what is wrong", () => {
   assert.throws(() => book.render("greting"), { name: "PromptNotFoundError", code: "CB101", hint: "did you mean `greeting`?" });
   assert.throws(() => book.render("greeting", { name: 1n << 70n, more: () => 1 } as never), { code: "CB407" });
   assert.throws(() => book.render("greeting", { name: "Ada" }, { modle: "x" } as never), { name: "UsageError", hint: "did you mean `model`?" });
+  for (const id of [undefined, null, 7]) {
+    assert.throws(() => book.render(id as never), { name: "UsageError", code: "CB407" });
+    assert.throws(() => book.showFile(id as never), { name: "UsageError", code: "CB407" });
+  }
+  assert.throws(() => book.renderFile("prompts/greting/template.md"), { name: "IoError", code: "CB110", hint: "did you mean `prompts/greeting/template.md`?" });
+  assert.throws(() => engine.open(greeting, { clok: "" } as never), { name: "UsageError", hint: /clock/ });
   const hooked = engine.open({ "prompts/p/prompt.py": "def pre_render(variables, context):\n    return {}\n", "prompts/p/template.md": "Hi" });
   assert.throws(() => hooked.render("p"), { name: "PromptHookError", hint: /withoutHooks/ });
   assert.equal(hooked.render("p", {}, { withoutHooks: true }).text, "Hi");
