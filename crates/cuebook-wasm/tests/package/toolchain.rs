@@ -39,7 +39,7 @@ impl Toolchain {
         }
         let root = folder.join("root");
         if !root.join("usr/bin/rustc").is_file() {
-            install(folder, &root)?;
+            install(folder, &root, wanted)?;
         }
         let libraries = below(&root.join("usr/lib"), 1)
             .into_iter()
@@ -109,11 +109,18 @@ fn below(folder: &Path, levels: usize) -> Vec<PathBuf> {
 }
 
 /// Downloads the packages with those that they need and this machine lacks, and unpacks them.
-fn install(folder: &Path, root: &Path) -> Result<(), String> {
+fn install(folder: &Path, root: &Path, wanted: &str) -> Result<(), String> {
     for program in ["apt-get", "dpkg-deb"] {
         run(Command::new(program).arg("--version")).map_err(|_| {
             format!("the standard library for {TARGET} is missing, and there is no `{program}`")
         })?;
+    }
+    // Old lists of packages offer an old compiler.
+    let offered = run(Command::new("apt-cache").args(["policy", PACKAGES[0]])).unwrap_or_default();
+    let offered =
+        offered.lines().find_map(|line| line.trim().strip_prefix("Candidate: ")).unwrap_or_default();
+    if numbers(offered) < numbers(wanted) {
+        let _ = run(Command::new("apt-get").args(["update", "-qq"]));
     }
     let (files, unpacked) = (folder.join("packages"), folder.join("unpacked"));
     let _ = fs::remove_dir_all(&unpacked);
@@ -147,12 +154,8 @@ fn is_installed(package: &str) -> bool {
 
 fn download(files: &Path, package: &str) -> Result<PathBuf, String> {
     let before = names(files);
-    let download = || run(Command::new("apt-get").args(["download", "-qq", package]).current_dir(files));
-    if download().is_err() && PACKAGES.contains(&package) {
-        // The lists of packages may be missing or old.
-        let _ = run(Command::new("apt-get").args(["update", "-qq"]));
-        download().map_err(|why| format!("Debian's package {package} cannot be downloaded: {why}"))?;
-    }
+    run(Command::new("apt-get").args(["download", "-qq", package]).current_dir(files))
+        .map_err(|why| format!("Debian's package {package} cannot be downloaded: {why}"))?;
     let file = names(files).into_iter().find(|name| !before.contains(name));
     file.map(|name| files.join(name)).ok_or_else(|| format!("there is no package {package}"))
 }
