@@ -165,11 +165,11 @@ impl ExecuteRequest {
     /// [`Code::BadParameters`] if one is of the wrong type, or is for a thread and there is none.
     #[doc(hidden)]
     pub fn take_flags(&mut self) -> Result<()> {
-        let own = self.clone();
-        let flags = flags_among(own.item_type, &mut self.parameters);
+        let flags = flags_among(self.item_type, &mut self.parameters);
         if flags.is_empty() {
             return Ok(());
         }
+        let own = self.clone();
         self.set_flags(&flags)?;
         self.thread |= own.thread;
         self.is_async |= own.is_async;

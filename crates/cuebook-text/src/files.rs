@@ -363,15 +363,30 @@ impl Stamp {
             let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or_default());
             is_old(SystemTime::UNIX_EPOCH + seconds + rest)
         };
+        Stamp { racy: !settled, ..Stamp::settled(metadata) }
+    }
+
+    /// The same, without a look at the clock.
+    fn settled(metadata: &fs::Metadata) -> Stamp {
         Stamp {
             size: metadata.len(),
-            modified,
+            modified: metadata.modified().ok(),
             #[cfg(unix)]
             identity: {
                 use std::os::unix::fs::MetadataExt;
                 (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
             },
-            racy: !settled,
+            racy: false,
+        }
+    }
+
+    /// Whether what a path leads to is certainly as it was when `earlier` was taken.
+    pub fn holds(path: &Path, earlier: &Option<Stamp>) -> bool {
+        match (fs::metadata(path), earlier) {
+            (Err(_), None) => true,
+            // A racy stamp differs from every settled one.
+            (Ok(now), Some(earlier)) => Stamp::settled(&now) == *earlier,
+            _ => false,
         }
     }
 

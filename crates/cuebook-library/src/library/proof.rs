@@ -61,7 +61,7 @@ impl Proof {
     /// Whether everything is as it was.
     #[doc(hidden)]
     pub fn holds(&self) -> bool {
-        self.0.iter().all(|(path, earlier)| Stamp::proves_unchanged(&Stamp::of(path), earlier))
+        self.0.iter().all(|(path, earlier)| Stamp::holds(path, earlier))
     }
 }
 

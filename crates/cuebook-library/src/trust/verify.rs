@@ -468,7 +468,7 @@ impl Trust {
 }
 
 fn is_fresh(depends: &Dependencies) -> bool {
-    depends.iter().all(|(path, stamp)| Stamp::proves_unchanged(&Stamp::of(path), stamp))
+    depends.iter().all(|(path, stamp)| Stamp::holds(path, stamp))
 }
 
 fn whole_hash(subject: &Subject<'_>) -> String {
