@@ -8,12 +8,13 @@
 mod absent;
 mod buffers;
 mod inside;
+mod stamp;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Hint, Result, did_you_mean, nearest};
 use crate::source::Source;
@@ -24,6 +25,7 @@ pub use absent::{absolute, is_absent, names_in};
 pub use buffers::unsaved_in;
 pub use buffers::{Buffers, has_unsaved, is_unsaved};
 pub use inside::{open_beneath, read_bytes_inside, read_text_inside, stays_inside};
+pub use stamp::Stamp;
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
 pub fn display_name(root: &Path, path: &Path) -> String {
@@ -329,80 +331,6 @@ pub fn not_there(path: &Path, name: &str) -> Error {
     Error::new(ErrorKind::Io, diagnostic.file(name).hint(hint))
 }
 
-/// What tells one state of a file from another without reading it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamp {
-    size: u64,
-    modified: Option<SystemTime>,
-    #[cfg(unix)]
-    identity: (u64, u64, i64, i64),
-    /// Taken so shortly after a change that another change could carry the same time.
-    racy: bool,
-}
-
-/// File systems count time in ticks; two writes in one tick cannot be distinguished by their times.
-const TICK: Duration = Duration::from_millis(20);
-
-impl Stamp {
-    /// The stamp of what a path leads to now; `None` if there is nothing.
-    pub fn of(path: &Path) -> Option<Stamp> {
-        fs::metadata(path).ok().map(|metadata| Stamp::from_metadata(&metadata))
-    }
-
-    /// The stamp of what was looked at already.
-    pub fn from_metadata(metadata: &fs::Metadata) -> Stamp {
-        let modified = metadata.modified().ok();
-        let now = SystemTime::now();
-        let is_old = |time: SystemTime| now.duration_since(time).unwrap_or_default() >= TICK;
-        let settled = modified.is_some_and(is_old);
-        // A modification time can be set to anything; the time of the last change of any kind cannot.
-        #[cfg(unix)]
-        let settled = settled && {
-            use std::os::unix::fs::MetadataExt;
-            let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
-            let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or_default());
-            is_old(SystemTime::UNIX_EPOCH + seconds + rest)
-        };
-        Stamp { racy: !settled, ..Stamp::settled(metadata) }
-    }
-
-    /// The same, without a look at the clock.
-    fn settled(metadata: &fs::Metadata) -> Stamp {
-        Stamp {
-            size: metadata.len(),
-            modified: metadata.modified().ok(),
-            #[cfg(unix)]
-            identity: {
-                use std::os::unix::fs::MetadataExt;
-                (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
-            },
-            racy: false,
-        }
-    }
-
-    /// Whether what a path leads to is certainly as it was when `earlier` was taken.
-    pub fn holds(path: &Path, earlier: &Option<Stamp>) -> bool {
-        match (fs::metadata(path), earlier) {
-            (Err(_), None) => true,
-            // A racy stamp differs from every settled one.
-            (Ok(now), Some(earlier)) => Stamp::settled(&now) == *earlier,
-            _ => false,
-        }
-    }
-
-    /// Whether a file with this stamp is certainly in the state that `earlier` was taken of.
-    pub fn proves_unchanged(now: &Option<Stamp>, earlier: &Option<Stamp>) -> bool {
-        match (now, earlier) {
-            (None, None) => true,
-            (Some(now), Some(earlier)) => {
-                !earlier.racy
-                    && Stamp { racy: false, ..now.clone() } == Stamp { racy: false, ..earlier.clone() }
-            }
-            _ => false,
-        }
-    }
-}
-
 /// Writes a file whole: beside its target, synced, then renamed over it. The parent folder is made if need be. A file that
 /// several processes change is written with [`Lock::write`] instead.
 pub fn write_atomic(path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
@@ -696,20 +624,5 @@ mod tests {
             error.to_string(),
             "IoError: out: the symbolic link leads out of the project or pack [CB110]"
         );
-    }
-
-    #[test]
-    fn a_stamp_changes_with_the_file_and_a_fresh_one_proves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
-        assert!(Stamp::proves_unchanged(&Stamp::of(&path), &None));
-        fs::write(&path, "one").unwrap();
-        let fresh = Stamp::of(&path);
-        assert!(!Stamp::proves_unchanged(&Stamp::of(&path), &fresh), "just written: cannot be sure");
-        std::thread::sleep(TICK * 2);
-        let settled = Stamp::of(&path);
-        assert!(Stamp::proves_unchanged(&Stamp::of(&path), &settled));
-        fs::write(&path, "two").unwrap();
-        assert!(!Stamp::proves_unchanged(&Stamp::of(&path), &settled));
     }
 }
