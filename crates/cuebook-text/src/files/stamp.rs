@@ -56,6 +56,7 @@ impl Stamp {
     }
 
     /// Whether what a path leads to is certainly as it was when `earlier` was taken.
+    #[doc(hidden)]
     pub fn holds(path: &Path, earlier: &Option<Stamp>) -> bool {
         match (fs::metadata(path), earlier) {
             (Err(_), None) => true,
