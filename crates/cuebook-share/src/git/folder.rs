@@ -36,8 +36,11 @@ impl PrivateFolder {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let folder = builder.tempdir_in(parent)?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
+        // A lock that nobody holds is left behind, so this one gets its name when it is held.
+        let unnamed = folder.path().join("unnamed");
+        let lock = File::create_new(&unnamed)?;
         lock.lock()?;
+        fs::rename(unnamed, folder.path().join(LOCK))?;
         let path = folder.path().canonicalize()?.join("tree");
         fs::create_dir(&path)?;
         sweep(parent, folder.path());
@@ -103,6 +106,17 @@ mod tests {
         assert!(living.path().exists() && another.path().exists() && young.exists() && !left.exists());
         drop((living, another));
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nobody_removes_a_folder_that_is_being_made() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = || PrivateFolder::make(parent.path()).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| (0..50).for_each(|_| assert!(make().path().exists())));
+            }
+        });
     }
 
     #[cfg(unix)]
