@@ -311,6 +311,9 @@ impl IncludeLoader {
                 };
                 included(found.id, IncludedContent::new(read.prompt, body))
             }
+            TargetKind::Directive(_) | TargetKind::Knowledge(_) if !cfg!(feature = "items") => {
+                return Err(Error::missing_feature(ErrorKind::PromptRead, "include items", "items"));
+            }
             TargetKind::Directive(item) => {
                 let id = item.located.id.to_string();
                 let load = &mut |kind, id: &ItemId| {
