@@ -41,7 +41,7 @@ impl Clock for HostClock {
     }
 }
 
-/// Nonces from the secret: nobody can guess them, and a render that is repeated has them again.
+/// Nonces from the secret: they cannot be guessed, and a repeated render has the same ones.
 #[derive(Debug)]
 pub struct HostNonces;
 

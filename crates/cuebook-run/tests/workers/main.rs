@@ -395,7 +395,7 @@ fn a_worker_stopped_in_a_transaction_loses_its_locks() {
     setup.audit(60);
 }
 
-/// The provider's headers give a budget where its file gives none, and whoever has the key shares it.
+/// Where the provider's file gives no budget, its headers do, and all users of the key share it.
 fn a_thread_learns_the_rate_from_headers(place: Option<String>) {
     let setup = Setup::new(place);
     let last = || Reply::call("r", "directive_return", json!({"said": "done"})).usage(300, 30);

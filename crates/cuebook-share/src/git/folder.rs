@@ -36,7 +36,7 @@ impl PrivateFolder {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let folder = builder.tempdir_in(parent)?;
-        // A lock that nobody holds is left behind, so this one gets its name when it is held.
+        // Other processes remove a folder whose lock is free, so the lock gets its name only after this process has it.
         let unnamed = folder.path().join("unnamed");
         let lock = File::create_new(&unnamed)?;
         lock.lock()?;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_removes_a_folder_that_is_being_made() {
+    fn a_folder_that_is_being_made_is_not_removed() {
         let parent = tempfile::tempdir().unwrap();
         let make = || PrivateFolder::make(parent.path()).unwrap();
         std::thread::scope(|scope| {
